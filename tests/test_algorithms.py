@@ -98,38 +98,30 @@ def test_the_algorithm_is_the_paper_s(algorithm, b, scenario, setting):
 
 @pytest.mark.parametrize("algorithm", ["Ind", "Dep"])
 def test_it_is_also_where_budgets_payoffs_and_set_sizes_change(algorithm):
-    ours = named(
-        "ind" if algorithm == "Ind" else "dep",
-        dim=D_ITEMS,
-        max_budget=10,
-        exploration=1.0,
-        rate=10.0,
-        radius=2.0,
-        **({"topics": np.eye(D_ITEMS)} if algorithm == "Dep" else {}),
-    )
+    settings = {"dim": D_ITEMS, "max_budget": 10, "exploration": 1.0, "rate": 10.0, "radius": 2.0}
+    settings |= {"topics": np.eye(D_ITEMS)} if algorithm == "Dep" else {}
     theirs = getattr(transcription, algorithm)(D_ITEMS, 10, 2.0, 1.0, 10.0)
     shapes = list(SCENARIOS.values())
     rounds = [(shapes[t % 3](1 + t % 10), 1 + t % 17) for t in range(T)]
+    ours = named(algorithm.lower(), **settings)
     assert_same_run(algorithm, ours, theirs, rounds, -3.0, seed=1)
 
 
-def test_the_probit_link_is_algorithm_1_with_the_normal_distribution_function():
+LINEAR = [(Payoffs.linear(10, attempt_cost=0.05), K)] * T
+
+
+def test_the_probit_link_and_epsilon_greedy_are_algorithm_1_otherwise():
     ours = named("ind", dim=D_ITEMS, max_budget=10, exploration=0.5, radius=1.0, link="probit")
     slope = math.exp(-0.5) / math.sqrt(2 * math.pi)
     theirs = transcription.Ind(D_ITEMS, 10, 1.0, 0.5, 1 / slope, sigma=ndtr)
-    payoffs = Payoffs.linear(10, attempt_cost=0.05)
-    assert_same_run("Ind", ours, theirs, [(payoffs, K)] * T, -3.0, seed=2)
+    assert_same_run("Ind", ours, theirs, LINEAR, -3.0, seed=2)
     assert theirs.projections > 0
-
-
-def test_epsilon_greedy_without_random_rounds_is_algorithm_1_without_bonus():
     ours = named("eps", dim=D_ITEMS, max_budget=10, epsilon=0.0, rng=0, rate=5.0, radius=3.0)
-    theirs = transcription.Ind(D_ITEMS, 10, 3.0, 0.0, 5.0)
-    payoffs = Payoffs.linear(10, attempt_cost=0.05)
+    theirs = transcription.Ind(D_ITEMS, 10, 3.0, 0.0, 5.0)  # without a bonus
     start = draw_items("Ind", np.random.default_rng(9))[0]  # with w = 0 every item ties
     ours.learner.update(start, True)
     theirs.learn([start], [1])
-    assert_same_run("Ind", ours, theirs, [(payoffs, K)] * T, -3.0, seed=3)
+    assert_same_run("Ind", ours, theirs, LINEAR, -3.0, seed=3)
 
 
 def hopeless(epsilon):
@@ -157,11 +149,6 @@ def test_random_rounds_give_every_item_every_place_equally_often(policy):
         assert len(set(order.tolist())) == 3
         counts[np.arange(3), order] += 1
     assert np.abs(counts - n / 6).max() < 4.5 * math.sqrt(n * (1 / 6) * (5 / 6))
-
-
-@pytest.mark.parametrize(("k", "b"), [(4, 10), (10, 4), (0, 3), (3, 0)])
-def test_random_plays_the_full_budget_or_all_items(k, b):
-    assert len(Random(rng=1).rank(np.zeros((k, 2)), Payoffs.exponential(b))) == min(k, b)
 
 
 def test_c_ucb1_orders_by_its_upper_bounds_cut_at_1_and_plays_the_full_budget():

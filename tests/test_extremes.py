@@ -56,16 +56,17 @@ def powers(low: int, high: int) -> st.SearchStrategy[float]:
     return st.integers(low, high).map(lambda n: 10.0**n)
 
 
-@given(ROWS, powers(-12, 300), st.sampled_from([0.0, 5e-324, 1e-9, 0.5, 1.0]))
+@given(
+    ROWS,
+    powers(-12, 300),
+    st.sampled_from(["logistic", "probit"]),
+    st.sampled_from([0.0, 5e-324, 1e-9, 0.5, 1.0]),
+)
 @settings(max_examples=150, deadline=None)
-def test_a_laplace_belief_stays_finite(rows, penalty, forgetting):
-    assert_sound(learned(Laplace(DIM, penalty=penalty, forgetting=forgetting), rows))
-
-
-@given(ROWS, powers(-12, 300), st.sampled_from(["logistic", "probit"]))
-@settings(max_examples=150, deadline=None)
-def test_a_likelihood_belief_stays_finite(rows, penalty, link):
+def test_a_ridge_likelihood_or_laplace_belief_stays_finite(rows, penalty, link, forgetting):
     assert_sound(learned(MaximumLikelihood(DIM, penalty=penalty, link=link), rows))
+    assert_sound(learned(Laplace(DIM, penalty=penalty, forgetting=forgetting), rows))
+    assert_sound(learned(Ridge(DIM), rows))
 
 
 @given(
@@ -81,19 +82,6 @@ def test_an_online_newton_belief_stays_finite(rows, radius, rate, max_budget, li
     assert_sound(learned(made, rows))
 
 
-@given(ROWS)
-@settings(max_examples=50, deadline=None)
-def test_a_ridge_belief_stays_finite(rows):
-    assert_sound(learned(Ridge(DIM), rows))
-
-
-@pytest.mark.parametrize("kind", [Laplace, MaximumLikelihood])
-@pytest.mark.parametrize("penalty", [1e-300, 1e-100, 1e-20, 5e-324])
-def test_a_penalty_below_rounding_is_refused(kind, penalty):
-    with pytest.raises(InvalidInput, match="penalty must be at least 1e-12"):
-        kind(DIM, penalty=penalty)
-
-
 @pytest.mark.parametrize("kind", [Laplace, MaximumLikelihood])
 def test_the_smallest_penalty_learns_from_nearly_equal_rows(kind):
     rng = np.random.default_rng(0)
@@ -104,62 +92,36 @@ def test_the_smallest_penalty_learns_from_nearly_equal_rows(kind):
 
 
 @pytest.mark.parametrize(("link", "radius"), [("logistic", 800.0), ("probit", 40.0)])
-def test_a_radius_without_a_finite_rate_is_refused(link, radius):
+def test_a_large_radius_has_the_rate_of_the_paper_and_is_refused_without_a_finite_one(link, radius):
     rule = "radius must be small enough for the paper's rate, 1 / c_sigma', to be at most 1e\\+100"
     with pytest.raises(InvalidInput, match=rule):
         OnlineNewton(DIM, max_budget=2, radius=radius, link=link)
     made = OnlineNewton(DIM, max_budget=2, radius=radius, rate=5.0, link=link)
     assert_sound(learned(made, [([1.0, 0.0, 0.0], 1.0, True)] * 9))
-
-
-def test_a_rate_that_overflows_is_refused():
-    with pytest.raises(InvalidInput, match="rate must be at most 1e\\+100"):
-        OnlineNewton(DIM, max_budget=2, rate=1e200)
+    made = OnlineNewton(DIM, max_budget=2, radius=200.0)
+    assert made.rate == pytest.approx(math.exp(200.0), rel=1e-12)
+    assert_sound(learned(made, [([1.0, 0.5, 0.0], 1.0, i % 3 == 0) for i in range(30)]))
 
 
 @pytest.mark.parametrize("temperature", [5e-324, 1e-300, 1.0, 1e300])
-@pytest.mark.parametrize(
-    ("rewards", "losses"),
-    [
+def test_plackett_luce_ranks_whatever_the_payoffs(temperature):
+    for rewards, losses in (
         ([0.0, 0.0], [0.0, 0.0, -1.0]),
         ([0.0, 0.0], [0.0, -1.0, -1.0]),
         ([0.0], [0.0, 0.0]),
         ([0.0, 0.0], [0.0, 0.0, -5e-324]),
         ([1e300, 0.0], [-1e300, -1e300, -1e307]),
-    ],
-)
-def test_plackett_luce_ranks_whatever_the_payoffs(rewards, losses, temperature):
-    policy = PlackettLuce(Ridge(2), temperature=temperature, rng=0)
-    payoffs = Payoffs(rewards, losses)
-    for _ in range(20):
-        order = policy.rank(np.eye(2), payoffs).order
-        assert 0.0 < policy.propensity(np.eye(2), payoffs, order) <= 1.0
-
-
-def test_a_try_that_costs_nothing_competes_with_a_stop_that_gains_nothing():
+    ):
+        policy = PlackettLuce(Ridge(2), temperature=temperature, rng=0)
+        payoffs = Payoffs(rewards, losses)
+        for _ in range(20):
+            order = policy.rank(np.eye(2), payoffs).order
+            assert 0.0 < policy.propensity(np.eye(2), payoffs, order) <= 1.0
     policy = PlackettLuce(Ridge(2), temperature=1.0, rng=0)
     payoffs = Payoffs([0.0, 0.0], [0.0, 0.0, -1.0])
     stop = policy.choices(np.eye(2), payoffs, [0, 1])[:, -1]
-    assert 0.0 < stop[0] < 0.5  # failing once is free
+    assert 0.0 < stop[0] < 0.5  # a try that costs nothing competes with a stop that gains nothing
     assert stop[1] == 1.0  # and then nothing can be gained any more
-
-
-@pytest.mark.parametrize("radius", [1.0, 20.0, 35.0, 40.0, 100.0, 170.0])
-def test_exploration_keeps_its_digits_for_large_radii(radius):
-    b, d, t, delta = 10, 10, 500, 0.05
-    sigma, odds = 1.0 / (1.0 + math.exp(-radius)), math.exp(radius)  # odds = sigma / (1 - sigma)
-    slope = math.exp(-radius) / (1.0 + math.exp(-radius)) ** 2
-    ratio = (sigma / slope) ** 2
-    expected = (
-        2 * b * radius**2
-        + ratio * d * math.log(1 + 2 / b * (t * odds + 4 * math.log(4 * (t + 1) / delta)))
-        + 2 * (12 * ratio + 36 * (1 + radius) / slope) * math.log(2 * b * (t + 4) / delta)
-        + 20 * radius**2 * math.log(2 * b * d * (t + 1) / delta)
-    )
-    assert theory.exploration(b, d, t, delta, radius) == pytest.approx(expected, rel=1e-12)
-    spread = math.sqrt(math.e * odds)
-    bound = 4 * spread * math.sqrt(t) * math.sqrt(expected) * d * math.log(1 + t)
-    assert theory.regret_bound(b, d, t, delta, radius) == pytest.approx(bound, rel=1e-12)
 
 
 @pytest.mark.parametrize("radius", [1.0, 35.0, 40.0, 100.0])
@@ -173,15 +135,6 @@ def test_the_remark_budget_is_a_minimum_for_large_radii(radius):
         return real * radius**2 + weight * math.log1p(inner / real)
 
     assert bound(b) <= min(bound(max(1.0, 0.9 * b)), bound(1.1 * b)) * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("radius", [400.0, 800.0, 1e300])
-@pytest.mark.parametrize("function", [theory.exploration, theory.regret_bound])
-def test_a_radius_whose_bound_overflows_is_refused(function, radius):
-    with pytest.raises(InvalidInput, match="radius must be small enough for a finite bound"):
-        function(10, 10, 500, 0.05, radius)
-    with pytest.raises(InvalidInput, match="radius must be small enough for a finite bound"):
-        theory.remark_budget(10, 10, 500, 0.05, radius)
 
 
 def test_the_constants_of_any_radius_are_numbers():

@@ -73,16 +73,11 @@ def test_a_large_read_only_array_ranks_like_a_writable_one(dtype):
     assert policy.rank(frozen(items), PAYOFFS) == policy.rank(items, PAYOFFS)
 
 
-def test_items_are_left_alone(policy):
+def test_items_are_left_alone_and_a_receipt_does_not_change_with_them(policy):
     items = EIGHTHS.copy()
     ranking = policy.rank(items, PAYOFFS)
     policy.learn(ranking, Outcome(min(1, len(ranking)), False))  # a pessimist may play nothing
     np.testing.assert_array_equal(items, EIGHTHS)
-
-
-def test_a_receipt_does_not_change_with_the_items(policy):
-    items = EIGHTHS.copy()
-    ranking = policy.rank(items, PAYOFFS)
     before = ranking.to_bytes()
     items[:] = 0.0
     assert ranking.to_bytes() == before
@@ -96,10 +91,6 @@ def with_value(value):
 
 def rank(items=EIGHTHS, payoffs=PAYOFFS, budget=None):
     return lambda policy: policy.rank(items, payoffs, budget)
-
-
-def learn(tried, succeeded):
-    return lambda policy: policy.learn(RECEIPT, Outcome(tried, succeeded))
 
 
 RECEIPT = named("ind", dim=4, max_budget=2).rank(EIGHTHS, Payoffs.vanilla(2))
@@ -117,7 +108,9 @@ BAD = {
     r"budget must be at least 0, got -1": rank(budget=-1),
     r"budget must be a whole number, got 1.5": rank(budget=1.5),
     r"budget must be at most the payoffs' 5, got 6": rank(budget=6),
-    r"outcome.tried must be at most 2, the length of the ranking, got 3": learn(3, False),
+    r"outcome.tried must be at most 2, the length of the ranking, got 3": lambda policy: (
+        policy.learn(RECEIPT, Outcome(3, False))
+    ),
     r"ranking must be a longrank.Ranking, got ndarray": lambda policy: policy.learn(
         np.arange(3), Outcome(1, True)
     ),
@@ -141,14 +134,10 @@ def test_bad_input_is_refused_in_one_sentence_and_changes_nothing(policy, play):
         refused(policy, call, message)
 
 
-def test_items_of_another_length_are_refused_and_change_nothing(believer, play):
+def test_items_and_receipts_of_another_length_are_refused_and_change_nothing(believer, play):
     play(believer, range(4))
     message = r"(items must have .* columns.*, got 3)|(topics\(items\) must .*, got \(1, 3\))"
     refused(believer, rank([[0.1, 0.1, 0.1]]), message)
-
-
-def test_a_receipt_of_another_length_is_refused_and_changes_nothing(believer, play):
-    play(believer, range(4))
     dim = believer.learner.dim
     message = rf"ranking must have features of length {dim}, as this policy makes them, got 3"
     refused(believer, lambda policy: policy.learn(FOREIGN, Outcome(1, True)), message)
@@ -160,39 +149,28 @@ def test_the_random_policy_takes_items_of_any_length():
     policy.learn(FOREIGN, Outcome(1, True))
 
 
-PLAIN = ["ucb/newton-logistic/plain", "ucb/likelihood-probit/plain", "epsilon-greedy/plain"]
+PLAIN = r"items must have rows of norm at most 1 \(longrank\.unit_rows scales them\), got norm 5 .*"
+SHARE = r"topics\(items\) must lie between 0 and 1, got (1\.5|-0\.5) in row 1, column 2"
+LONG, OVER = rank([[0.0] * 4, [3.0, 4.0, 0.0, 0.0]]), rank(payoffs=Payoffs.vanilla(9), budget=6)
+OUTSIDE = [rank(with_value(1.5)), rank(with_value(-0.5))]
+BUDGET = r"budget must be at most the learner's max_budget 5, got 6"
 
 
-@pytest.mark.parametrize("make_policy", PLAIN, indirect=True)
-def test_a_row_norm_above_one_is_refused_and_the_helper_named(policy, play):
+@pytest.mark.parametrize(
+    ("make_policy", "calls"),
+    [
+        ("ucb/newton-logistic/plain", {PLAIN: [LONG], BUDGET: [OVER]}),
+        ("ucb/likelihood-probit/plain", {PLAIN: [LONG]}),
+        ("epsilon-greedy/plain", {PLAIN: [LONG]}),
+        ("ucb/ridge/matrix", {SHARE: OUTSIDE}),
+        ("epsilon-greedy/maximum", {SHARE: OUTSIDE, BUDGET: [OVER]}),
+    ],
+    indirect=["make_policy"],
+)
+def test_norms_shares_and_budgets_out_of_range_are_refused(policy, play, calls):
     play(policy, range(4))
-    message = (
-        r"items must have rows of norm at most 1 \(longrank\.unit_rows scales them\), "
-        r"got norm 5 in row 1"
-    )
-    refused(policy, rank([[0.0] * 4, [3.0, 4.0, 0.0, 0.0]]), message)
-    policy.rank(unit_rows([[0.0] * 4, [3.0, 4.0, 0.0, 0.0]]), PAYOFFS)
-
-
-COVERAGE = ["ucb/ridge/matrix", "epsilon-greedy/maximum"]
-
-
-@pytest.mark.parametrize("make_policy", COVERAGE, indirect=True)
-def test_coverage_outside_of_zero_and_one_is_refused(policy, play):
-    play(policy, range(4))
-    message = r"topics\(items\) must lie between 0 and 1, got {} in row 1, column 2"
-    refused(policy, rank(with_value(1.5)), message.format(r"1\.5"))
-    refused(policy, rank(with_value(-0.5)), message.format(r"-0\.5"))
-
-
-@pytest.mark.parametrize("make_policy", [PLAIN[0], COVERAGE[1]], indirect=True)
-def test_a_budget_above_that_of_the_learner_is_refused(policy, play):
-    play(policy, range(4))
-    message = r"budget must be at most the learner's max_budget 5, got 6"
-    refused(policy, rank(payoffs=Payoffs.vanilla(9), budget=6), message)
-
-
-def test_a_set_smaller_than_the_budget_does_not_excuse_it():
-    policy = named("ind", dim=4, max_budget=2)
-    message = r"budget must be at most the learner's max_budget 2, got 5"
-    refused(policy, rank(EIGHTHS[:1]), message)
+    for message, some in calls.items():
+        for call in some:
+            refused(policy, call, message)
+    if PLAIN in calls:
+        policy.rank(unit_rows([[0.0] * 4, [3.0, 4.0, 0.0, 0.0]]), PAYOFFS)

@@ -44,21 +44,12 @@ class Shown(HTMLParser):
             self.notes.append(data)
 
 
-@pytest.fixture
-def policy():
-    return recommended(rng=1)
-
-
-@pytest.fixture
-def ranking(policy):
-    payoffs = Payoffs.linear(3, attempt_cost=0.05, give_up=-0.2)
+def test_a_ranking_shows_its_tries_its_reasons_and_why_it_stops_and_a_policy_its_parts():
+    policy, payoffs = recommended(rng=1), Payoffs.linear(3, attempt_cost=0.05, give_up=-0.2)
     candidates = [{"id": STRANGE, "cost": 0.1, "value": 0.5}, {"id": "stripe"}, {"id": "adyen"}]
-    first = policy.rank(candidates, payoffs, context={"brand": "visa"})
-    policy.learn(first, Outcome(2, True))
-    return policy.rank(candidates, payoffs, context={"brand": "visa"})
-
-
-def test_a_ranking_shows_its_tries_its_reasons_and_why_it_stops(ranking):
+    given = {"context": {"brand": "visa"}}
+    policy.learn(policy.rank(candidates, payoffs, **given), Outcome(2, True))
+    ranking = policy.rank(candidates, payoffs, **given)
     shown = Shown(ranking._repr_html_())
     head, *tries = shown.rows
     assert head[:4] == ["try", "candidate", "estimate", "with bonus"]
@@ -70,6 +61,12 @@ def test_a_ranking_shows_its_tries_its_reasons_and_why_it_stops(ranking):
         assert row[1] == (name if name != STRANGE else f"{STRANGE[:27]}...")
         assert float(row[head.index("value if it ends here")]) == pytest.approx(value, abs=1e-4)
     assert shown.notes == ranking.explain().splitlines()[-len(shown.notes) :]
+    parts = dict(Shown(policy._repr_html_()).rows)
+    assert parts["learner"] == repr(policy.learner)
+    assert parts["features"] == repr(policy.features)
+    assert (parts["scale"], parts["probing"]) == ("0.15", "True")
+    assert parts["tries learned from"] == "2"
+    assert Shown(Random(rng=0)._repr_html_()).rows == [["policy", "Random()"]]
 
 
 def test_a_ranking_of_arrays_and_an_empty_one_show_themselves():
@@ -94,21 +91,15 @@ def test_payoffs_show_what_each_length_pays_and_what_candidates_cost():
     priced = Shown(payoffs.priced([0.1, 0.2], [1.0, 2.0]).patient(0.9)._repr_html_())
     assert priced.rows[-2:] == [["0", "0.1", "+1"], ["1", "0.2", "+2"]]
     assert priced.notes == ["patience: 0.9 go on after a failure"]
+    long = Shown(Payoffs.vanilla(1000).priced(np.zeros(50), np.zeros(50))._repr_html_())
+    assert len(long.rows) == 1 + 21 + 1 + 20  # they are cut, and say so
+    assert long.notes == ["and 980 more tries", "and 30 more candidates"]
 
 
-def test_long_payoffs_are_cut_and_say_so():
-    shown = Shown(Payoffs.vanilla(1000).priced(np.zeros(50), np.zeros(50))._repr_html_())
-    assert len(shown.rows) == 1 + 21 + 1 + 20
-    assert shown.notes == ["and 980 more tries", "and 30 more candidates"]
-
-
-@pytest.fixture
-def history():
+def test_an_evaluation_shows_its_verdicts_and_estimates_and_a_history_what_it_has():
     row = {"items": [[0.5], [0.1]], "order": [1, 0], "tried": 2, "succeeded": True}
-    return History([{"id": i, "rewards": [1.0, 0.5], "losses": [0.0] * 3, **row} for i in range(9)])
-
-
-def test_an_evaluation_shows_its_verdicts_and_its_estimates(history):
+    row |= {"rewards": [1.0, 0.5], "losses": [0.0] * 3}
+    history = History([{"id": i} | row for i in range(9)])
     found = evaluate(history, {STRANGE: Random(rng=0), "x": Random(rng=1)})
     shown = Shown(found._repr_html_())
     head, *verdicts = shown.rows[:3]
@@ -119,32 +110,18 @@ def test_an_evaluation_shows_its_verdicts_and_its_estimates(history):
     assert [line[-1] for line in estimates] == [one.refused for one in found]
     assert {len(line) for line in estimates} == {len(shown.rows[3])}
     assert len(head) == 2
-
-
-def test_the_repr_of_an_evaluation_is_a_line_for_each_verdict(history):
-    found = evaluate(history, {"x": Random(rng=0), "y": Random(rng=1)})
-    first, *verdicts = repr(found).splitlines()
-    assert first == f"<Evaluation of x, y: {len(found)} estimates>"
-    assert verdicts == [str(one) for one in found.verdicts.values()]
-
-
-def test_a_verdict_shows_its_advice_its_numbers_and_its_sentence(history):
-    verdict = evaluate(history, {"x": Random(rng=0)}).verdicts["x"]
+    first, *lines = repr(found).splitlines()
+    assert first == f"<Evaluation of {STRANGE}, x: {len(found)} estimates>"
+    assert lines == [str(one) for one in found.verdicts.values()]
+    verdict = found.verdicts["x"]
     shown = Shown(verdict._repr_html_())
-    assert [line[0] for line in shown.rows[1:]] == [
-        "earns per decision",
-        "more than what was played",
-    ]
+    numbers = ["earns per decision", "more than what was played"]
+    assert [line[0] for line in shown.rows[1:]] == numbers
     assert shown.notes[0] == str(verdict)
     assert f"Verdict on x: {verdict.advice}" in verdict._repr_html_()
-
-
-def test_a_history_shows_its_columns_and_what_it_has_counted(history):
-    assert ["columns", "id, rewards, losses, items, order, tried, succeeded"] in (
-        Shown(history._repr_html_()).rows
-    )
-    assert len(history) == 9
-    assert ["decisions with an outcome", "9"] in Shown(history._repr_html_()).rows
+    rows = Shown(history._repr_html_()).rows
+    assert ["columns", "id, items, order, tried, succeeded, rewards, losses"] in rows
+    assert ["decisions with an outcome", "9"] in rows
 
 
 def test_a_plan_and_an_outcome_show_their_tries():
@@ -158,13 +135,3 @@ def test_a_plan_and_an_outcome_show_their_tries():
     ]
     assert Shown(Outcome(30, False)._repr_html_()).notes == ["and 10 more tries"]
     assert Shown(Outcome(0, False)._repr_html_()).rows == [["try", "result"]]
-
-
-@pytest.mark.usefixtures("ranking")
-def test_a_policy_shows_its_parts_and_how_much_it_has_learned(policy):
-    shown = dict(Shown(policy._repr_html_()).rows)
-    assert shown["learner"] == repr(policy.learner)
-    assert shown["features"] == repr(policy.features)
-    assert (shown["scale"], shown["probing"]) == ("0.15", "True")
-    assert shown["tries learned from"] == "2"
-    assert Shown(Random(rng=0)._repr_html_()).rows == [["policy", "Random()"]]

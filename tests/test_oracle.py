@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import expit, ndtr
 
 import transcription
-from longrank import Coverage, InvalidInput, Oracle, Payoffs
+from longrank import Coverage, Oracle, Payoffs
 
 SHAPES = {
     "vanilla": Payoffs.vanilla,
@@ -67,45 +67,20 @@ def random_problem(seed, k=8, b=4, d=5):
 @pytest.mark.parametrize("gain", GAINS)
 def test_the_exact_search_finds_the_best_of_all_sequences(gain):
     @cases
-    @given(problems())
-    def check(problem):
-        topics, u, payoffs = problem
+    @given(problems(), st.sampled_from([("logistic", expit), ("probit", ndtr)]))
+    def check(problem, link):
+        (topics, u, payoffs), (name, sigma) = problem, link
         k, d = topics.shape
         rule = GAINS[gain] or np.multiply
-        oracle = Oracle(u, features=Coverage(np.eye(d), gain=GAINS[gain]), exact=True)
-        ranking = oracle.rank(topics, payoffs)
-        best = max(value(s, topics, u, payoffs, rule) for s in sequences(k, payoffs.budget))
+        features = Coverage(np.eye(d), gain=GAINS[gain])
+        ranking = Oracle(u, features=features, link=name, exact=True).rank(topics, payoffs)
+        best = max(value(s, topics, u, payoffs, rule, sigma) for s in sequences(k, payoffs.budget))
         assert ranking.value == pytest.approx(best, abs=1e-12)
-        assert value(ranking.order, topics, u, payoffs, rule) == pytest.approx(best, abs=1e-12)
+        assert value(ranking.order, topics, u, payoffs, rule, sigma) == pytest.approx(best)
+        greedy = Oracle(u, features=features, link=name).rank(topics, payoffs)
+        assert greedy.value <= ranking.value + 1e-12
 
     check()
-
-
-@cases
-@given(problems())
-def test_the_exact_value_is_at_least_that_of_greedy(problem):
-    topics, u, payoffs = problem
-    features = Coverage(np.eye(topics.shape[1]))
-    greedy = Oracle(u, features=features).rank(topics, payoffs)
-    exact = Oracle(u, features=features, exact=True).rank(topics, payoffs)
-    assert exact.value >= greedy.value - 1e-12
-
-
-def test_the_exact_value_is_sometimes_above_that_of_greedy():
-    gains = []
-    for seed in range(60):
-        topics, u, payoffs = random_problem(seed)
-        features = Coverage(np.eye(5))
-        greedy = Oracle(u, features=features).rank(topics, payoffs).value
-        gains.append(Oracle(u, features=features, exact=True).rank(topics, payoffs).value - greedy)
-    assert sum(gain > 1e-6 for gain in gains) >= 5, sorted(gains)[-5:]
-
-
-def test_the_exact_search_serves_the_probit_link():
-    topics, u, payoffs = random_problem(7, k=5, b=3, d=3)
-    oracle = Oracle(u, features=Coverage(np.eye(3)), link="probit", exact=True)
-    best = max(value(s, topics, u, payoffs, sigma=ndtr) for s in sequences(5, 3))
-    assert oracle.rank(topics, payoffs).value == pytest.approx(best, abs=1e-12)
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -124,13 +99,9 @@ def test_of_equal_values_the_longer_sequence_wins_and_of_equal_items_the_first(e
     nothing = Payoffs(np.zeros(3), np.zeros(4))
     oracle = Oracle(np.ones(2), features=Coverage(np.eye(2)), exact=exact)
     assert oracle.rank(np.full((5, 2), 0.5), nothing).order.tolist() == [0, 1, 2]
-
-
-def test_of_equal_values_the_exact_search_takes_the_first_item_not_the_likeliest():
-    nothing = Payoffs(np.zeros(3), np.zeros(4))
-    oracle = Oracle(np.ones(2), features=Coverage(np.eye(2)), exact=True)
     rising = np.linspace(0.1, 0.9, 5)[:, None] * np.ones(2)
-    assert oracle.rank(rising, nothing).order.tolist() == [0, 1, 2]
+    first = [0, 1, 2] if exact else [4, 3, 2]  # the exact search does not look for the likeliest
+    assert oracle.rank(rising, nothing).order.tolist() == first
 
 
 def test_the_oracle_of_dependent_outcomes_is_the_paper_s_greedy():
@@ -151,7 +122,8 @@ def test_with_plain_features_the_exact_oracle_is_lemma_1_and_best_of_all_sequenc
     items = data.draw(
         arrays(float, (k, 2), elements=st.floats(-0.5, 0.5, width=32), fill=st.nothing())
     )
-    u = data.draw(arrays(float, 2, elements=st.floats(-8, 8, width=32), fill=st.nothing()))
+    weights = st.floats(-8, 8, width=32) | st.sampled_from([-900.0, 900.0])
+    u = data.draw(arrays(float, 2, elements=weights, fill=st.nothing()))
     payoffs = data.draw(payoffs_of(b))
     ranking = Oracle(u, exact=True).rank(items, payoffs)
     assert ranking == Oracle(u).rank(items, payoffs)
@@ -163,13 +135,6 @@ def test_with_plain_features_the_exact_oracle_is_lemma_1_and_best_of_all_sequenc
         for s in sequences(k, b)
     )
     assert ranking.value == pytest.approx(best, abs=1e-12)
-
-
-@pytest.mark.parametrize(("k", "b", "subsets"), [(100, 5, "79,375,496"), (20, 20, "1,048,576")])
-def test_too_many_subsets_are_refused_in_one_sentence(k, b, subsets):
-    oracle = Oracle(np.ones(2), features=Coverage(np.eye(2)), exact=True)
-    with pytest.raises(InvalidInput, match=f"at most 1,000,000 subsets .* got {subsets} "):
-        oracle.rank(np.full((k, 2), 0.5), Payoffs.vanilla(b))
 
 
 def test_sets_of_any_size_are_allowed_where_the_budget_is_small():

@@ -7,12 +7,12 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
 from longrank.errors import BadFile
-from longrank.packing import MAGIC, VERSION, pack, unpack, write
+from longrank.packing import MAGIC, VERSION, pack, unpack
 
 TREE = {
     "name": "ü ✓",
@@ -40,15 +40,14 @@ trees = st.dictionaries(keys, leaves | arrays | st.dictionaries(keys, leaves | a
 
 
 @given(trees)
-def test_every_tree_comes_back_bit_for_bit(tree):
+@example(TREE)
+@example({str(x): x for x in (float("inf"), float("-inf"), 5e-324, -0.0, 0.1, 1e308)})
+def test_every_tree_comes_back_bit_for_bit_and_can_be_written_to(tree):
     data = pack(tree)
-    assert same(unpack(data), tree)
-    assert pack(unpack(data)) == data
-
-
-@pytest.mark.parametrize("number", [float("inf"), float("-inf"), 5e-324, -0.0, 0.1, 1e308])
-def test_numbers_come_back_bit_for_bit(number):
-    assert unpack(pack({"x": number}))["x"].hex() == number.hex()
+    again = unpack(data)
+    assert same(again, tree)
+    assert pack(again) == data
+    assert all(x.flags.writeable for x in again.values() if isinstance(x, np.ndarray))
 
 
 def test_how_an_array_lies_in_memory_does_not_matter():
@@ -57,8 +56,9 @@ def test_how_an_array_lies_in_memory_does_not_matter():
     assert len({pack({"x": version}) for version in (*versions, matrix.astype(">f8"))}) == 1
 
 
-def test_what_comes_back_can_be_written_to():
-    unpack(pack(TREE))["matrix"][0, 0] = 7.0
+def signed(header: bytes) -> bytes:
+    body = b"longrank 1\n" + header + b"\n"
+    return body + hashlib.sha256(body).digest()
 
 
 def test_the_format_is_the_documented_one():
@@ -70,10 +70,17 @@ def test_the_format_is_the_documented_one():
     assert rest[-32:] == hashlib.sha256(data[:-32]).digest()
 
 
-@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"longran", b"\x80\x04pickle"])
-def test_a_foreign_file_is_refused(data):
-    with pytest.raises(BadFile, match=r"^model.bin is not a longrank file"):
-        unpack(data, "model.bin")
+def test_a_foreign_file_and_a_header_that_makes_no_sense_are_refused():
+    for data in (b"", b"PK\x03\x04", b"longran", b"\x80\x04pickle"):
+        with pytest.raises(BadFile, match=r"^model.bin is not a longrank file"):
+            unpack(data, "model.bin")
+    for header in (b"{", b"[1]", b'{"x": {"array": 1}}', b'{"x": {"array": ["<f8", [9], 0]}}'):
+        with pytest.raises(BadFile, match="data does not hold"):
+            unpack(signed(header))
+    for dtype in ("<i4", "<c16", "|O"):
+        header = json.dumps({"x": {"array": [dtype, [0], 0]}}).encode()
+        with pytest.raises(BadFile, match="which longrank does not write"):
+            unpack(signed(header))
 
 
 @pytest.mark.parametrize("version", [b"2", b"0", b"11", b"", b"\xff", b"1" * 99])
@@ -84,55 +91,12 @@ def test_an_unknown_version_is_refused_and_named(version):
         unpack(body + hashlib.sha256(body).digest())
 
 
-def test_every_truncated_file_is_refused():
-    data = pack({"a": 1, "x": np.ones(3)})
-    for size in range(len(data)):
-        with pytest.raises(BadFile):
-            unpack(data[:size])
-
-
-@pytest.mark.parametrize("bit", range(8))
-def test_every_flipped_bit_is_noticed(bit):
+def test_every_flipped_bit_and_a_byte_less_or_more_are_noticed():
     data = pack({"a": 1, "x": np.ones(3)})
     for i in range(len(data)):
-        with pytest.raises(BadFile):
-            unpack(data[:i] + bytes([data[i] ^ 1 << bit]) + data[i + 1 :])
-
-
-def test_a_file_that_goes_on_after_its_end_is_refused():
+        flipped = (data[:i] + bytes([data[i] ^ 1 << bit]) + data[i + 1 :] for bit in range(8))
+        for damaged in (*flipped, data[:i]):
+            with pytest.raises(BadFile):
+                unpack(damaged)
     with pytest.raises(BadFile, match="its checksum does not match its content"):
-        unpack(pack(TREE) + b"\n")
-
-
-@pytest.mark.parametrize("dtype", ["<i4", "<c16", "|O"])
-def test_an_array_of_another_type_is_refused(dtype):
-    header = json.dumps({"x": {"array": [dtype, [0], 0]}}).encode()
-    body = b"longrank 1\n" + header + b"\n"
-    with pytest.raises(BadFile, match="which longrank does not write"):
-        unpack(body + hashlib.sha256(body).digest())
-
-
-@pytest.mark.parametrize("as_text", [True, False])
-def test_a_file_is_written_whole(tmp_path, as_text):
-    path = tmp_path / "file"
-    for data in (b"old and long", b"new"):
-        write(str(path) if as_text else path, data)
-        assert path.read_bytes() == data
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_write_that_fails_leaves_nothing_behind(tmp_path):
-    target = tmp_path / "folder"
-    target.mkdir()
-    with pytest.raises(OSError, match="folder"):
-        write(target, b"data")
-    assert list(tmp_path.iterdir()) == [target]
-
-
-@pytest.mark.parametrize(
-    "header", [b"{", b"[1]", b'{"x": {"array": 1}}', b'{"x": {"array": ["<f8", [9], 0]}}']
-)
-def test_a_header_that_makes_no_sense_is_refused(header):
-    body = b"longrank 1\n" + header + b"\n"
-    with pytest.raises(BadFile, match="data does not hold"):
-        unpack(body + hashlib.sha256(body).digest())
+        unpack(data + b"\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from itertools import permutations
 
 import numpy as np
@@ -37,6 +38,7 @@ def believing():
 
 
 RECORDS = [{"id": "a", "fee": 0.2}, {"id": "b", "fee": 3.0}, {"id": "c"}, {"id": "d", "fee": 0.5}]
+COSTS, VALUES = [0.1, 0.0, 0.3, 0.05], [0.0, 0.4, 1.5, -0.3]
 CONTEXT = {"brand": "visa", "amount": 120.0}
 
 
@@ -50,45 +52,66 @@ def taught(policy):
 
 
 SQUARES = Coverage(lambda items: items**2)
-POLICIES = {
-    "plackett-luce": lambda: PlackettLuce(believing(), temperature=0.7, rng=1),
-    "plackett-luce/coverage": lambda: PlackettLuce(
-        believing(), features=SQUARES, temperature=0.7, rng=1
-    ),
-    "epsilon-greedy": lambda: EpsilonGreedy(believing(), epsilon=0.4, rng=1),
-    "epsilon-greedy/coverage": lambda: EpsilonGreedy(
-        believing(), features=SQUARES, epsilon=0.4, rng=1
-    ),
-    "random": lambda: Random(rng=2),
-}
-RECORD_POLICIES = {
-    "plackett-luce/records": lambda: taught(PlackettLuce(SparseLaplace(), temperature=0.7, rng=1)),
-    "epsilon-greedy/records": lambda: taught(EpsilonGreedy(SparseLaplace(), epsilon=0.4, rng=1)),
-    "random/records": lambda: Random(rng=2),
-}
-ARRAYS = {name: (make, ITEMS, {}) for name, make in POLICIES.items()}
-GIVEN = {name: (make, RECORDS, {"context": CONTEXT}) for name, make in RECORD_POLICIES.items()}
-CASES = ARRAYS | GIVEN
+
+
+def records_policies():
+    yield "plackett-luce", lambda: taught(PlackettLuce(SparseLaplace(), temperature=0.7, rng=1))
+    yield "epsilon-greedy", lambda: taught(EpsilonGreedy(SparseLaplace(), epsilon=0.4, rng=1))
+    yield "random", lambda: Random(rng=2)
+
+
+def array_policies():
+    for name, more in (("plain", {}), ("coverage", {"features": SQUARES})):
+        luce = {"temperature": 0.7, "rng": 1} | more
+        yield f"plackett-luce/{name}", lambda luce=luce: PlackettLuce(believing(), **luce)
+        greedy = {"epsilon": 0.4, "rng": 1} | more
+        yield f"epsilon-greedy/{name}", lambda greedy=greedy: EpsilonGreedy(believing(), **greedy)
+    yield "random", lambda: Random(rng=2)
+
+
+def priced(items, payoffs):
+    """The same with costs and values, which records tell themselves, and some impatience."""
+    if items is ITEMS:
+        return items, payoffs.priced(COSTS, VALUES).patient(0.6)
+    prices = zip(items, COSTS, VALUES, strict=True)
+    return [each | {"cost": c, "value": v} for each, c, v in prices], payoffs.patient(0.6)
+
+
+CASES = {f"arrays/{name}": (make, ITEMS, {}) for name, make in array_policies()}
+CASES |= {f"records/{n}": (make, RECORDS, {"context": CONTEXT}) for n, make in records_policies()}
 every_policy = pytest.mark.parametrize(("make", "items", "given"), CASES.values(), ids=CASES)
 
 
 @every_policy
-def test_a_prefix_is_as_likely_as_all_that_begin_with_it(make, items, given):
-    policy, payoffs = make(), PAYOFFS["linear"]
-    prefixes = policy.propensities(items, payoffs, [2, 0, 1], **given)
-    for n in range(1, 4):
-        begin = [order for order in ALL if order[:n] == [2, 0, 1][:n]]
-        total = sum(policy.propensity(items, payoffs, order, **given) for order in begin)
-        assert prefixes[n - 1] == pytest.approx(total, abs=1e-12)
-    assert prefixes[-1] == policy.propensity(items, payoffs, [2, 0, 1], **given)
-
-
-@every_policy
-def test_asking_for_propensities_draws_nothing(make, items, given):
+def test_the_probabilities_of_all_sequences_and_lengths_add_up_to_1(make, items, given):
     policy = make()
     before = policy.to_bytes()
-    policy.propensities(items, PAYOFFS["linear"], [1, 2], **given)
-    assert policy.to_bytes() == before
+    for payoffs, budget in itertools.product(PAYOFFS.values(), (None, 2, 0)):
+        for asked, paid in ((items, payoffs), priced(items, payoffs)):
+            chances = [policy.propensity(asked, paid, order, budget, **given) for order in ALL]
+            assert sum(chances) == pytest.approx(1.0, abs=1e-12)
+    prefixes = policy.propensities(items, PAYOFFS["linear"], [2, 0, 1], **given)
+    for n in range(1, 4):
+        begin = [order for order in ALL if order[:n] == [2, 0, 1][:n]]
+        chances = [policy.propensity(items, PAYOFFS["linear"], o, **given) for o in begin]
+        assert prefixes[n - 1] == pytest.approx(sum(chances), abs=1e-12)
+    assert policy.to_bytes() == before  # asking draws nothing
+
+
+@pytest.mark.parametrize("with_prices", [False, True])
+@every_policy
+def test_sequences_are_played_as_often_as_their_propensity_says(make, items, given, with_prices):
+    policy, payoffs, rounds = make(), PAYOFFS["linear"], 2000 if items is ITEMS else 600
+    if with_prices:
+        items, payoffs = priced(items, payoffs)
+    counts: dict[tuple[int, ...], int] = {}
+    for _ in range(rounds):
+        order = tuple(policy.rank(items, payoffs, **given).order.tolist())
+        counts[order] = counts.get(order, 0) + 1
+    for order in ALL:
+        p = policy.propensity(items, payoffs, order, **given)
+        seen = counts.get(tuple(order), 0)
+        assert abs(seen - rounds * p) <= 4.5 * np.sqrt(rounds * p * (1.0 - p)) + 3.0 * (p > 0)
 
 
 @pytest.mark.parametrize("scenario", PAYOFFS)
@@ -104,7 +127,7 @@ def test_plackett_luce_near_temperature_0_is_greedy_length_included(scenario):
 
 
 def test_plackett_luce_can_stop_anywhere_where_tries_cost_and_never_where_they_are_free():
-    policy = POLICIES["plackett-luce"]()
+    policy = PlackettLuce(believing(), temperature=0.7, rng=1)
     assert all(policy.propensity(ITEMS, PAYOFFS["linear"], order) > 0.0 for order in ALL)
     assert all(policy.propensity(ITEMS, PAYOFFS["vanilla"], o) == 0.0 for o in ALL if len(o) < 3)
     assert policy.propensity(ITEMS, PAYOFFS["hopeless"], []) == 1.0
@@ -121,15 +144,10 @@ def test_a_sequence_that_cannot_be_is_refused(order, rule):
 
 
 def test_the_context_changes_the_propensities_of_records():
-    policy = RECORD_POLICIES["plackett-luce/records"]()
+    policy = taught(PlackettLuce(SparseLaplace(), temperature=0.7, rng=1))
     chances = [
         policy.choices(RECORDS, PAYOFFS["vanilla"], [0], context={"brand": brand})[0]
         for brand in ("visa", "amex")
     ]
     assert chances[0][0] > 1.05 * chances[1][0]
     assert chances[1][1] > 1.05 * chances[0][1]
-
-
-def test_a_temperature_of_0_is_refused():
-    with pytest.raises(InvalidInput, match="temperature must be above 0"):
-        PlackettLuce(believing(), temperature=0.0, rng=0)

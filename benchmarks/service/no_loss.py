@@ -18,9 +18,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "service"))
 
-import cuts
 import killing
-from power import Journal
+import power
 from process import Server
 from serving import free_port
 
@@ -60,14 +59,14 @@ def cut(count: int, seed: int) -> None:
     left.mkdir()
     done, acknowledged, started = 0, 0, time.monotonic()
     while done < count:
-        journal = Journal(f"longrank-cuts-{done}")
+        journal = power.Journal(f"longrank-cuts-{done}")
         points = min(PER_RUN, count - done)
         run = folder / f"run{done}"
         run.mkdir()
-        cuts.record(journal, run / "decisions.db", rounds=20, clients=6, seed=seed + done)
-        for i, disk in enumerate(cuts.cuts(journal, points, rng)):
+        power.record(journal, run / "decisions.db", rounds=20, clients=6, seed=seed + done)
+        for i, disk in enumerate(power.cuts(journal, points, rng)):
             disk.cut(rng, left)
-            cuts.check(left, left / "decisions.db", disk.acknowledged, whole=i % 10 == 0)
+            power.check(left, left / "decisions.db", disk.acknowledged, whole=i % 10 == 0)
             acknowledged += len(disk.acknowledged)
         journal.unregister()
         done += points

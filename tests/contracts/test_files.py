@@ -19,7 +19,6 @@ from longrank.packing import pack, unpack
 from longrank.policies import from_bytes
 
 RNG = Random(rng=1).state()["rng"]
-PLAIN = {"kind": "plain", "version": 1}
 ITEMS = np.eye(4)[[1, 0, 3, 2, 1]] * 0.9
 
 
@@ -41,39 +40,28 @@ def test_an_unknown_version_is_refused_with_the_name_of_the_file(tmp_path):
         load(path)
 
 
-@pytest.mark.parametrize(
-    ("tree", "message"),
-    [
-        ({}, "holds something else, not a policy"),
-        ({"order": []}, "holds a ranking, not a policy"),
-        ({"policy": {"kind": "Nobody"}}, "unknown policy 'Nobody'"),
-        (
-            {"policy": {"kind": "UCB", "version": 1}},
-            "data: 'UCB': learner must be there, got nothing",
-        ),
-        (
-            {"policy": {"kind": "Random", "version": 1, "features": {"kind": "?"}, "rng": RNG}},
-            "unknown feature map '?'",
-        ),
-        (
-            {"policy": {"kind": "Random", "version": 1, "features": PLAIN, "rng": {}}},
-            "'Random': rng must be of a known random generator, .*, got None",
-        ),
-    ],
-)
-def test_a_file_that_holds_no_policy_is_refused(tree, message):
-    with pytest.raises(BadFile, match=message.replace("?", r"\?")):
-        from_bytes(pack(tree))
+SETTING = unpack(UCB(Ridge(2), exploration=1.0).to_bytes())["policy"] | {"exploration": -1.0}
+DRAWS = {"kind": "Random", "version": 1, "rng": RNG}
+NO_POLICY = {
+    "holds something else, not a policy": {},
+    "holds a ranking, not a policy": {"order": []},
+    "unknown policy 'Nobody'": {"policy": {"kind": "Nobody"}},
+    "data: 'UCB': learner must be there, got nothing": {"policy": {"kind": "UCB", "version": 1}},
+    "unknown feature map '\\?'": {"policy": DRAWS | {"features": {"kind": "?"}}},
+    "'Random': rng must be of a known random generator, .*, got None": {
+        "policy": DRAWS | {"features": {"kind": "plain", "version": 1}, "rng": {}}
+    },
+    r"'UCB': exploration must be a number from 0 .*, got -1.0$": {"policy": SETTING},
+}
 
 
-def test_a_policy_with_a_setting_out_of_range_is_refused():
-    tree = unpack(UCB(Ridge(2), exploration=1.0).to_bytes())
-    tree["policy"]["exploration"] = -1.0
-    with pytest.raises(BadFile, match=r"'UCB': exploration must be a number from 0 .*, got -1.0$"):
-        from_bytes(pack(tree))
+@pytest.mark.parametrize("message", NO_POLICY)
+def test_a_file_that_holds_no_policy_is_refused(message):
+    with pytest.raises(BadFile, match=message):
+        from_bytes(pack(NO_POLICY[message]))
 
 
-def test_exploration_and_rate_can_be_changed_after_loading(play):
+def test_settings_can_be_changed_after_loading(play):
     policy = UCB(OnlineNewton(4, max_budget=5, rate=3.0), exploration=0.5)
     play(policy, range(8))
     again = revived(policy)
@@ -82,10 +70,8 @@ def test_exploration_and_rate_can_be_changed_after_loading(play):
     assert play(again, range(8, 16)) == play(policy, range(8, 16))
     assert revived(again).to_bytes() == policy.to_bytes()
     assert (revived(again).exploration, revived(again).learner.rate) == (0.01, 9.0)
-
-
-def test_epsilon_can_be_changed_after_loading():
-    policy = revived(EpsilonGreedy(Ridge(4), epsilon=1.0, rng=1))
-    assert len({tuple(policy.rank(ITEMS, Payoffs.vanilla(5)).order) for _ in range(9)}) > 1
-    policy.epsilon = 0.0
-    assert len({tuple(policy.rank(ITEMS, Payoffs.vanilla(5)).order) for _ in range(9)}) == 1
+    drawing = revived(EpsilonGreedy(Ridge(4), epsilon=1.0, rng=1))
+    for epsilon, several in ((1.0, True), (0.0, False)):
+        drawing.epsilon = epsilon
+        orders = {tuple(drawing.rank(ITEMS, Payoffs.vanilla(5)).order) for _ in range(9)}
+        assert (len(orders) > 1) == several

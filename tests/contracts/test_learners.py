@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from scipy.special import expit, ndtr
@@ -12,8 +10,6 @@ from every_part import LEARNERS
 from longrank import (
     LOGISTIC,
     PROBIT,
-    BadFile,
-    InvalidInput,
     MaximumLikelihood,
     OnlineNewton,
     Ridge,
@@ -64,34 +60,6 @@ def test_a_cascade_teaches_what_its_items_teach_one_by_one(make_learner):
             single.update(row, succeeded and i == 3)
         np.testing.assert_allclose(whole.weights, single.weights, rtol=1e-9, atol=1e-11)
         np.testing.assert_array_equal(whole.inverse, single.inverse)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Ridge(0), r"dim must be at least 1, got 0"),
-        (lambda: Ridge(2.0), r"dim must be a whole number, got 2\.0"),
-        (lambda: OnlineNewton(2, max_budget=0), r"max_budget must be at least 1, got 0"),
-        (lambda: OnlineNewton(2, max_budget=1, radius=0.0), r"radius must be above 0, got 0\.0"),
-        (lambda: OnlineNewton(2, max_budget=1, rate=-1.0), r"rate must be above 0, got -1\.0"),
-        (lambda: OnlineNewton(2, max_budget=1, link="linear"), r"link must be .*, got 'linear'"),
-        (lambda: SparseLaplace(columns=255), r"columns must be at least 256, got 255"),
-        (lambda: SparseLaplace(columns=1e6), r"columns must be a whole number, got 1000000\.0"),
-        (lambda: SparseLaplace(max_budget=0), r"max_budget must be at least 1, got 0"),
-        (lambda: MaximumLikelihood(2, penalty=0.0), r"penalty must be above 0, got 0\.0"),
-        (lambda: MaximumLikelihood(2, penalty=math.nan), r"penalty must be finite, got nan"),
-        (lambda: MaximumLikelihood(2, link="tanh"), r"link must be .*, got 'tanh'"),
-    ],
-)
-def test_bad_settings_are_refused(make, message):
-    with pytest.raises(InvalidInput, match=f"^{message}$"):
-        make()
-
-
-@pytest.mark.parametrize("state", [{}, {"kind": "Truth"}, {"kind": "Perceptron"}])
-def test_an_unknown_learner_is_refused(state):
-    with pytest.raises(BadFile, match=r"^unknown learner .*: known are \['Laplace', 'MaximumLik"):
-        from_state(state)
 
 
 @pytest.mark.parametrize(("link", "radius"), [(LOGISTIC, 1.0), (LOGISTIC, 3.0), (PROBIT, 1.0)])

@@ -63,7 +63,7 @@ def test_a_broken_file_is_named_with_the_rule(small_images):
         (header(2051, 60), "must have a header of 16 bytes, got 8"),
         (header(2051, 60, 4, 4), "must have 960 bytes after its header, got 0"),
         (header(2051, 60, 4, 4) + bytes(959), "must have 960 bytes after its header, got 959"),
-        (header(2051, 60, 4, 4) + bytes(961), "must have 960 bytes after its header, got more"),
+        (header(2051, 60, 4, 4) + bytes(961), "must have 960 bytes after its header, got 961"),
         (header(2051, *[2**32 - 1] * 3)[:16] + bytes(9), "bytes after its header, got 9"),
     ]:
         path.write_bytes(data)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from longrank import BadFile, InvalidInput, Laplace, Outcome, Payoffs, Tabular, recommended
+from longrank import BadFile, Laplace, Outcome, Payoffs, recommended
 from longrank.features import from_state
 from longrank.features.tabular import SAMPLE
 from longrank.kernels import BEND, LEVEL, PRODUCT
 from longrank.packing import pack, unpack
+from longrank.policies import from_bytes
 
 PAYOFFS = Payoffs.vanilla(3)
 
@@ -101,18 +102,26 @@ def test_which_of_two_numbers_counts_as_one_stays_as_the_sample_grows():
     assert seen == {(False, True)}
 
 
-def test_a_column_that_repeats_another_changes_nothing():
-    def deal(t):
-        return np.random.default_rng(t).normal(size=(30, 4))
+def normal(t, columns=4):
+    return np.random.default_rng(t).normal(size=(30, columns))
 
-    def repeated(t):
-        return np.column_stack([deal(t), 3.0 * deal(t)[:, 1] - 1.0, deal(t)[:, 1]])
 
-    plain, longer = settled(4, deal), settled(6, repeated)
+def repeated(t):
+    items = normal(t)
+    return np.column_stack([items, 3.0 * items[:, 1] - 1.0, items[:, 1], np.full(30, 3.0)])
+
+
+@pytest.mark.parametrize(
+    ("dim", "moved"),
+    [(7, repeated)]
+    + [(4, lambda t, f=factor: normal(t) * f + 5.0) for factor in (0.01, 0.1, 10.0, 1000.0)],
+)
+def test_units_shifts_constants_and_repeated_columns_change_nothing(dim, moved):
+    plain, other = settled(4, normal), settled(dim, moved)
     for t in range(50, 60):
-        one, other = plain.propose(deal(t), PAYOFFS), longer.propose(repeated(t), PAYOFFS)
-        assert one.order.tolist() == other.order.tolist()
-        np.testing.assert_allclose(one.probabilities, other.probabilities, atol=1e-9)
+        one, two = plain.propose(normal(t), PAYOFFS), other.propose(moved(t), PAYOFFS)
+        assert one.order.tolist() == two.order.tolist()
+        np.testing.assert_allclose(one.probabilities, two.probabilities, atol=1e-9)
 
 
 def test_shapes_are_products_bends_and_levels_of_what_is_a_number():
@@ -151,54 +160,44 @@ def test_many_columns_have_products_of_their_leading_directions():
     assert (share > 0.2).all()
 
 
-@pytest.mark.parametrize("factor", [0.01, 0.1, 10.0, 1000.0])
-def test_units_and_shifts_change_nothing(factor):
-    def deal(t):
-        return np.random.default_rng(t).normal(size=(30, 4))
-
-    plain, moved = (
-        settled(4, lambda t, f=f, s=s: deal(t) * f + s) for f, s in ((1, 0), (factor, 5))
-    )
-    items = deal(99)
-    assert plain.propose(items, PAYOFFS).order.tolist() == (
-        moved.propose(items * factor + 5, PAYOFFS).order.tolist()
-    )
-    np.testing.assert_allclose(plain.learner.weights, moved.learner.weights, atol=1e-6)
-
-
-def test_ranking_changes_nothing_and_learning_grows_the_rows():
+def test_learning_grows_the_rows_and_keeps_what_is_known_and_older_receipts():
     policy = recommended(dim=5, rng=1)
-    before = policy.to_bytes()
-    ranking = policy.propose(mixed(100), PAYOFFS)
-    assert policy.to_bytes() == before
+    ranking, second = (policy.rank(mixed(100, t), PAYOFFS) for t in range(2))
     assert ranking.sample.shape == (64, 5)
     assert ranking.dim == policy.learner.dim == 6
     policy.learn(ranking, Outcome(1, False))
     assert policy.learner.dim == policy.features.length > 6
     assert len(policy.learner.weights) == len(policy.learner.inverse) == policy.learner.dim
+    policy.learn(second, Outcome(2, False))
+    assert policy.learner.updates == 3
     later = policy.propose(mixed(100, 1), PAYOFFS)
     assert later.dim == policy.learner.dim
     assert len(later.sample) == 16
-
-
-def test_a_receipt_from_before_rows_grew_is_learned_from():
-    policy = recommended(dim=5, rng=1)
-    first, second = (policy.rank(mixed(100, t), PAYOFFS) for t in range(2))
-    policy.learn(first, Outcome(1, True))
-    policy.learn(second, Outcome(2, False))
-    assert policy.learner.updates == 3
+    learner = Laplace(2, penalty=0.5)
+    learner.update([0.6, 0.8], True)
+    weights, inverse = learner.weights.copy(), learner.inverse.copy()
+    learner.extend(4)
+    assert learner.weights.tolist() == [*weights, 0.0, 0.0]
+    np.testing.assert_array_equal(learner.inverse[:2, :2], inverse)
+    np.testing.assert_array_equal(learner.inverse[2:, 2:], np.eye(2) * 2.0)
 
 
 def test_a_full_sample_is_carried_no_longer_and_rows_stay_as_they_are():
-    policy = settled(5, lambda t: mixed(50, t))
+    policy = recommended(dim=5, rng=0)
+    for t in range(40):  # it is saved and loaded at any time
+        policy.learn(policy.rank(mixed(1 + 7 * t % 90, t), PAYOFFS), Outcome(1, t % 3 == 0))
+        again = from_bytes(policy.to_bytes())
+        assert again.to_bytes() == policy.to_bytes()
+        asked = mixed(40, 7), PAYOFFS
+        assert again.propose(*asked).to_bytes() == policy.propose(*asked).to_bytes()
     assert policy.features.settled
     assert len(policy.features.sample) == SAMPLE
     assert policy.rank(mixed(50, 99), PAYOFFS).sample is None
     rows = policy.features.rows(policy.features.encode(mixed(20, 5), None))
     for t in range(100, 110):
         policy.learn(policy.rank(mixed(50, t), PAYOFFS), Outcome(1, True))
-    again = policy.features.rows(policy.features.encode(mixed(20, 5), None))
-    assert rows.tobytes() == again.tobytes()
+    later = policy.features.rows(policy.features.encode(mixed(20, 5), None))
+    assert rows.tobytes() == later.tobytes()
 
 
 def test_context_columns_are_understood_over_rounds():
@@ -213,34 +212,14 @@ def test_context_columns_are_understood_over_rounds():
     assert first != second
 
 
-@pytest.mark.parametrize(
-    ("part", "value"),
-    [
-        ("sample", np.full((3, 5), np.nan)),
-        ("sample", np.zeros((3, 4))),
-        ("sample", np.zeros((SAMPLE + 1, 5))),
-        ("directions", np.zeros((2, 5))),
-        ("first", np.array([99])),
-    ],
-)
-def test_a_damaged_state_is_refused(part, value):
+def test_a_damaged_state_is_refused():
     state = unpack(pack(settled(5, lambda t: mixed(50, t)).features.saved()))
-    with pytest.raises(BadFile, match="tabular"):
-        from_state(state | {part: value})
-
-
-def test_bad_input_is_refused():
-    with pytest.raises(InvalidInput, match=r"^items must have 2 columns, got 3$"):
-        Tabular(2).encode(np.zeros((1, 3)), None)
-    with pytest.raises(InvalidInput, match=r"^dim must be"):
-        Tabular(0)
-
-
-def test_a_learner_that_is_extended_keeps_what_it_knows():
-    learner = Laplace(2, penalty=0.5)
-    learner.update([0.6, 0.8], True)
-    weights, inverse = learner.weights.copy(), learner.inverse.copy()
-    learner.extend(4)
-    assert learner.weights.tolist() == [*weights, 0.0, 0.0]
-    np.testing.assert_array_equal(learner.inverse[:2, :2], inverse)
-    np.testing.assert_array_equal(learner.inverse[2:, 2:], np.eye(2) * 2.0)
+    for damage in (
+        {"sample": np.full((3, 5), np.nan)},
+        {"sample": np.zeros((3, 4))},
+        {"sample": np.zeros((SAMPLE + 1, 5))},
+        {"directions": np.zeros((2, 5))},
+        {"first": np.array([99])},
+    ):
+        with pytest.raises(BadFile, match="tabular"):
+            from_state(state | damage)

@@ -128,7 +128,8 @@ def save_states(engine: Any, folder: Path) -> None:
 def make_store(folder: Path, where: str, keep: Callable[[], None]) -> None:
     """Talk to a service twice; ``keep`` copies its store. Then go on, and note what it says."""
     with serving(where, NOW) as (ask, _):
-        keys = {path.split("/")[3]: ask(*call)[1] for *call, path in _created()}
+        made = [(call[1].split("/")[3], ask(*call)[1]) for call in create()]
+        keys = {model: answer["key"] for model, answer in made if "key" in answer}
         talk(ask, range(4))
     with serving(where, NOW) as (ask, engine):  # the first sitting left a snapshot
         talk(ask, range(4, 8))
@@ -139,11 +140,7 @@ def make_store(folder: Path, where: str, keep: Callable[[], None]) -> None:
         continued = talk(ask, range(25, 29))
         save_states(engine, folder / "after")
     said = {"now": NOW, "listed": listed, "continued": continued}
-    write_json(folder / "said.json", said | {"keys": {m: k["key"] for m, k in keys.items()}})
-
-
-def _created() -> Iterable[Any]:
-    return ((*call, call[1]) for call in create())
+    write_json(folder / "said.json", said | {"keys": keys})
 
 
 def make_sqlite(folder: Path) -> None:

@@ -25,11 +25,9 @@ from calling import serving, unpack
 from make import FORMATS, read_log
 from sample import MODELS, create, decide, rank, tell
 
-from longrank import BadFile, Outcome, Ranking, load
+from longrank import Outcome, Ranking, load
 from longrank.experiments.results import read_results
-from longrank.packing import pack
 from longrank.packing import unpack as unpack_tree
-from longrank.policies import from_bytes
 from longrank.service import Engine, open_store
 from longrank.service.doctor import examine
 from longrank.service.errors import StoreDamaged
@@ -101,35 +99,6 @@ def test_a_policy_goes_on_as_it_did_to_the_last_bit(path):
         policy.learn(receipt, Outcome(*played["outcome"]))
     after = load(path.with_suffix(".after.longrank"))
     assert policy.to_bytes() == after.to_bytes()
-
-
-def versioned(tree) -> list[dict]:
-    """Every part of a tree that has a version."""
-    if not isinstance(tree, dict):
-        return []
-    inner = [part for value in tree.values() for part in versioned(value)]
-    return [*([tree] if {"kind", "version"} <= set(tree) else []), *inner]
-
-
-def test_every_part_of_a_policy_that_is_newer_than_the_code_is_refused_by_name():
-    refused = set()
-    for path in POLICIES:
-        for i in range(len(versioned(unpack_tree(load(path).to_bytes())))):
-            tree = unpack_tree(load(path).to_bytes())
-            part = versioned(tree)[i]
-            part["version"] = NEWER
-            with pytest.raises(BadFile, match=rf"'{part['kind']}' was saved in version {NEWER} "):
-                from_bytes(pack(tree))
-            refused.add(part["kind"])
-    assert len(refused) > 15
-
-
-@pytest.mark.parametrize("version", [b"0", b"2", b"99"])
-def test_a_file_of_another_container_format_is_refused(version):
-    other = POLICIES[0].read_bytes().replace(b"longrank 1\n", b"longrank " + version + b"\n", 1)
-    for read_bytes in (from_bytes, Ranking.from_bytes):
-        with pytest.raises(BadFile, match=rf"version '{version.decode()}'"):
-            read_bytes(other)
 
 
 # -- stores ---------------------------------------------------------------------------------------

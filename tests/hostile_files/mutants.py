@@ -6,10 +6,19 @@ import copy
 import hashlib
 import math
 import random
+import tracemalloc
 from typing import Any
 
 import numpy as np
 
+from every_part import POLICIES, RECORD_POLICIES
+from longrank import Outcome
+from longrank.testing import RecordRounds, Rounds
+
+EVERY = {f"arrays/{name}": (make, Rounds) for name, make in POLICIES.items()} | {
+    f"records/{name}": (make, RecordRounds) for name, make in RECORD_POLICIES.items()
+}
+MUTANTS = 60  # of each
 NESTED: list[Any] = []
 for _ in range(200):
     NESTED = [NESTED]
@@ -109,3 +118,26 @@ def _mutate_array(array: np.ndarray, rng: random.Random) -> np.ndarray:
         case _:
             shape = tuple(rng.choice([0, 1, 2, 4, 9]) for _ in range(rng.randrange(4)))
             return np.zeros(shape, array.dtype)
+
+
+def taught(name: str) -> tuple[Any, Any]:
+    """Return a policy that has learned all that it can, and the features no file can hold."""
+    make, rounds = EVERY[name]
+    policy = make()
+    rounds.play(policy, range(12))
+    for t in range(12, 16):
+        items, payoffs, budget = rounds.deal(t)
+        ranking = policy.rank(items, payoffs, budget, **rounds.given(t))
+        policy.learn(ranking, Outcome(len(ranking), False, (0.3,) * len(ranking)))
+    features = getattr(policy, "features", None)
+    own = features is not None and features.state().get("topics_kind") == "function"
+    return policy, features if own else None
+
+
+def peak(action: Any) -> int:
+    """Return how much memory an action takes in Python."""
+    tracemalloc.start()
+    action()
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return used

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from longrank.kernels import compilation
 from longrank.kernels.behind import Behind, Job
 from longrank.kernels.compilation import Kernel, compiled, describe, numba_types, using
 from longrank.kernels.length import best_length, probe_is_due
+from longrank.kernels.ranking import worst_row
 
 FIVE_LINES = """
 from longrank import Outcome, Payoffs, recommended
@@ -60,7 +60,7 @@ def run(code: str, **more: str) -> str:
     return done.stderr
 
 
-def test_a_kernel_gives_what_its_function_gives():
+def test_a_kernel_gives_what_its_function_gives_and_has_no_defaults():
     @compiled
     def scaled(x: float, factor: float) -> float:
         return factor * x
@@ -68,27 +68,38 @@ def test_a_kernel_gives_what_its_function_gives():
     for name in ("plain", "auto"):
         with using(name):
             assert scaled(1.5, 3.0) == 4.5
-
-
-def test_a_kernel_has_no_defaults_since_numba_would_compile_it_for_each_way_to_call_it():
     with pytest.raises(TypeError, match="a kernel has no default values"):
 
         @compiled
-        def scaled(x: float, factor: float = 2.0) -> float:
+        def defaulted(x: float, factor: float = 2.0) -> float:
             return factor * x
 
 
-def test_threads_that_need_a_kernel_at_once_share_its_dispatcher(monkeypatch):
-    made, together = [], threading.Barrier(2)
+class Counted:
+    """A lock that knows how often it was asked for."""
 
-    def slowly(*given):
-        with contextlib.suppress(threading.BrokenBarrierError):
-            together.wait(0.2)  # for another thread that makes one, if there is one
+    def __init__(self):
+        self.lock, self.asked = threading.Lock(), threading.Semaphore(0)
+
+    def __enter__(self):
+        self.asked.release()
+        self.lock.acquire()
+
+    def __exit__(self, *_):
+        self.lock.release()
+
+
+def test_threads_that_need_a_kernel_at_once_share_its_dispatcher(monkeypatch):
+    made, lock, dispatcher = [], Counted(), compilation.dispatcher
+
+    def when_both_ask(*given):
+        for _ in range(0 if made else 2):
+            assert lock.asked.acquire(timeout=60)
         made.append(dispatcher(*given))
         return made[-1]
 
-    dispatcher = compilation.dispatcher
-    monkeypatch.setattr(compilation, "dispatcher", slowly)
+    monkeypatch.setattr(compilation, "dispatcher", when_both_ask)
+    monkeypatch.setattr(compilation, "_making", lock)
     kernel = Kernel(probe_is_due.plain, frozenset())
     Kernel.every.remove(kernel)
     threads = [threading.Thread(target=kernel.load, args=(("int",),)) for _ in range(2)]
@@ -124,23 +135,13 @@ FROZEN = np.zeros(3)
 FROZEN.setflags(write=False)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        *(1, 1.0, True, np.int64(3), np.uint64(3), np.float32(1.0), np.bool_(True)),
-        *(
-            np.zeros(3),
-            np.zeros((2, 3), np.float32),
-            np.zeros((2, 3)).T,
-            np.zeros((4, 4))[::2, ::2],
-        ),
-        *(np.zeros(4)[::2], np.zeros((0, 3)), np.zeros(2, np.uint64), np.zeros(2, bool), FROZEN),
-        *((1, np.zeros(2)), Pair(np.zeros(2), 1.0), ((np.zeros(2), 1), FROZEN)),
-    ],
-    ids=lambda value: f"{type(value).__name__}-{getattr(value, 'shape', '')}",
-)
-def test_types_are_those_of_numba(value):
-    assert numba_types(describe((value,))) == (numba.typeof(value),)
+def test_types_are_those_of_numba():
+    flat, square = np.zeros(4), np.zeros((4, 4))
+    arrays = flat, np.zeros((2, 3), np.float32), square[:2].T, square[::2, ::2], flat[::2], FROZEN
+    arrays += np.zeros((0, 3)), np.zeros(2, np.uint64), np.zeros(2, bool)
+    scalars = 1, 1.0, True, np.int64(3), np.uint64(3), np.float32(1.0), np.bool_(True)
+    for value in (*scalars, *arrays, (1, flat), Pair(flat, 1.0), ((flat, 1), FROZEN)):
+        assert numba_types(describe((value,))) == (numba.typeof(value),)
 
 
 def test_a_mode_that_does_not_exist_is_refused():
@@ -164,7 +165,7 @@ def test_short_scripts_never_compile_and_long_ones_do():
     assert jobs.wanted[job][0] == pytest.approx(0.24)
 
 
-def test_what_cannot_be_compiled_is_said_once_and_stays_plain(caplog):
+def test_what_cannot_be_compiled_is_said_once_and_a_compiler_that_dies_is_replaced(caplog):
     jobs, job = Behind(), Job("longrank.kernels.length", "nothing_of_this_name", ())
     for _ in range(2):
         assert not jobs.make(job, lambda: False)
@@ -172,12 +173,6 @@ def test_what_cannot_be_compiled_is_said_once_and_stays_plain(caplog):
         "kernel length.nothing_of_this_name runs as plain Python, not compiled: AttributeError: "
         "module 'longrank.kernels.length' has no attribute 'nothing_of_this_name'"
     ]
-    jobs._process.close()
-
-
-def test_a_compiler_that_dies_is_said_and_the_next_job_gets_another(caplog):
-    jobs = Behind()
-    jobs.make(Job("longrank.kernels.length", "absent", ()), lambda: False)
     jobs._process._running.kill()
     jobs._process._running.wait()
     jobs.make(Job("longrank.kernels.length", "gone", ()), lambda: False)
@@ -209,7 +204,7 @@ def test_a_filled_cache_is_read_where_no_folder_can_be_written(tmp_path):
 
 
 @pytest.mark.compiled
-def test_compiled_kernels_wait_for_the_compiler_and_fall_back_for_nothing():
+def test_compiled_kernels_wait_for_the_compiler_and_so_do_large_arrays():
     p, rewards, losses = np.array([0.5, 0.2]), np.array([1.0, 0.5]), np.array([0.0, -0.1, -0.2])
     with using("plain"):
         expected = best_length(p, rewards, losses, 1.0)
@@ -220,22 +215,15 @@ def test_compiled_kernels_wait_for_the_compiler_and_fall_back_for_nothing():
         with using("auto"):  # of other types, so interpreted
             turned = p[::-1], rewards, losses, 1.0
             assert best_length(*turned) == best_length.plain(*turned)
+    with using("auto"):
+        assert worst_row(np.ones((compilation.LARGE // 4, 4))) == (0, 4.0)
+        assert worst_row._dispatcher.overloads
 
 
 def test_whoever_waits_for_the_compiler_is_told(tmp_path):
     code = "from longrank.kernels import length; length.probe_is_due(16)"
     told = run(code, LONGRANK_KERNELS="compiled", NUMBA_CACHE_DIR=str(tmp_path))
     assert told == "longrank: compiling for this machine, which can take a minute, once\n"
-
-
-@pytest.mark.compiled
-def test_a_large_array_waits_instead_of_being_interpreted():
-    from longrank.kernels.ranking import worst_row
-
-    items = np.ones((compilation.LARGE // 4, 4))
-    with using("auto"):
-        assert worst_row(items) == (0, 4.0)
-        assert worst_row._dispatcher.overloads
 
 
 def test_all_kernels_are_known_by_the_name_of_their_module():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longrank import OnlineNewton, Payoffs, PlackettLuce, kernels
+from longrank import OnlineNewton, Payoffs, PlackettLuce, kernels, unit_rows
 from longrank.features import Plain
 
 
@@ -17,29 +17,14 @@ class InTurn(Plain):
     independent = False
 
 
-def policies(seed, k, temperature):
-    """The same policy with kernels and without them, and items."""
-    rng = np.random.default_rng(seed)
-    items = rng.normal(size=(k, 3))
-    items /= np.linalg.norm(items, axis=1, keepdims=True)
-    both = []
-    for features in (Plain(), InTurn()):
-        learner = OnlineNewton(dim=3, max_budget=6)
-        learner.weights[:] = np.random.default_rng(seed + 1).normal(size=3) * 3.0
-        both.append(PlackettLuce(learner, features=features, temperature=temperature, rng=seed))
-    return items, both
+PAYOFFS = {
+    "free": Payoffs([1.0] * 4, [0.0] * 5),
+    "never": Payoffs([0.1] * 4, [0.0, -1.0, -2.0, -3.0, -4.0]),
+    "priced by the try": Payoffs([1.0, 0.9, 0.8, 0.7], [0.0, -0.1, -0.2, -0.4, -0.5]),
+}
 
 
-def payoffs_of(kind, patience):
-    if kind == "free":
-        return Payoffs([1.0] * 4, [0.0] * 5)
-    if kind == "never":
-        return Payoffs([0.1] * 4, [0.0, -1.0, -2.0, -3.0, -4.0])
-    rewards = [1.0, 0.9, 0.8, 0.7]
-    return Payoffs(rewards, [0.0, -0.1, -0.2, -0.4, -0.5], patience=patience)
-
-
-@pytest.mark.parametrize("kind", ["free", "never", "priced by the try"])
+@pytest.mark.parametrize("kind", PAYOFFS)
 @settings(max_examples=40)
 @given(
     seed=st.integers(0, 1000),
@@ -48,14 +33,16 @@ def payoffs_of(kind, patience):
     patience=st.sampled_from([1.0, 0.7]),
 )
 def test_kernels_draw_and_weigh_as_plain_code_does(kind, seed, k, temperature, patience):
-    items, (compiled, plain) = policies(seed, k, temperature)
-    payoffs = payoffs_of(kind, patience)
-    drawn = [
-        policy.draw(items, payoffs, rng=np.random.default_rng(seed)) for policy in (compiled, plain)
-    ]
-    assert drawn[0].tolist() == drawn[1].tolist()
-    along = np.random.default_rng(seed + 2).permutation(k)[: min(k, 5)]
-    tables = [policy.choices(items, payoffs, along) for policy in (compiled, plain)]
+    items = unit_rows(np.random.default_rng(seed).normal(size=(k, 3)))
+    payoffs, along = PAYOFFS[kind].patient(patience), np.random.default_rng(seed + 2).permutation(k)
+    drawn, tables = [], []
+    for features in (Plain(), InTurn()):  # with kernels and without them
+        learner = OnlineNewton(dim=3, max_budget=6)
+        learner.weights[:] = np.random.default_rng(seed + 1).normal(size=3) * 3.0
+        policy = PlackettLuce(learner, features=features, temperature=temperature, rng=seed)
+        drawn.append(policy.draw(items, payoffs, rng=np.random.default_rng(seed)).tolist())
+        tables.append(policy.choices(items, payoffs, along[:5]))
+    assert drawn[0] == drawn[1]
     np.testing.assert_allclose(tables[0], tables[1], rtol=1e-12, atol=1e-15)
 
 

@@ -106,27 +106,27 @@ def test_a_growing_history_is_fitted_like_a_cold_one(kind, link):
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_a_surprise_is_fitted_even_where_a_newton_step_is_a_billion_times_too_long(link):
+def test_a_surprise_after_a_long_certainty_is_fitted_too(link):
+    """Even where a Newton step is a billion times too long."""
     rows, successes = np.ones((15, 1)), np.arange(15) == 14
-    weights, inverse, curvature = fresh(1, 1e-9)
-    for seen in range(1, 16):
-        past, flags = rows[:seen], successes[:seen]
-        grow_and_fit(past, flags, seen - 1, same(weights, 1e-9), link, weights, inverse, curvature)
-    expected = cold_fit(rows, successes, 1e-9, link)
-    np.testing.assert_allclose(weights, expected, rtol=0.0, atol=1e-7)
+    for penalty in (1e-9, *PENALTIES):
+        expected = pytest.approx(cold_fit(rows, successes, penalty, link), abs=1e-7)
+        for steps in ([14, 15], range(1, 16)):
+            belief, seen = fresh(1, penalty), 0
+            for end in steps:
+                past, flags = rows[:end], successes[:end]
+                grow_and_fit(past, flags, seen, np.array([penalty]), link, *belief)
+                seen = end
+            assert belief[0] == expected
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_no_history_leaves_everything_at_zero(link):
+def test_no_history_and_rows_of_almost_nothing_teach_nothing(link):
     weights, inverse, curvature = fresh(3, 0.5)
     rows, successes = np.empty((0, 3)), np.empty(0, bool)
     grow_and_fit(rows, successes, 0, same(weights, 0.5), link, weights, inverse, curvature)
     np.testing.assert_array_equal(weights, np.zeros(3))
     np.testing.assert_array_equal(inverse, 2.0 * np.eye(3))
-
-
-@pytest.mark.parametrize("link", LINKS)
-def test_rows_of_almost_nothing_teach_nothing(link):
     for tiny in (0.0, 5e-324, 1e-170):
         weights, inverse, curvature = fresh(2, 1.0)
         rows, successes = np.full((3, 2), tiny), np.array([True, False, True])
@@ -136,13 +136,15 @@ def test_rows_of_almost_nothing_teach_nothing(link):
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_the_fit_does_not_depend_on_where_it_starts(link):
-    for start in (-30.0, 3.0, 300.0):
-        rows, successes = history(np.random.default_rng(3), 25, 3, "random")
+def test_the_fit_does_not_depend_on_where_it_starts_and_takes_two_passes_where_it_is_done(link):
+    rows, successes = history(np.random.default_rng(3), 25, 3, "random")
+    expected = cold_fit(rows, successes, 0.1, link)
+    for start in (-30.0, 0.0, 3.0, 300.0):
         weights, _, curvature = fresh(3, 0.1)
         weights += start
         fit_likelihood(rows, successes, same(weights, 0.1), link, weights, curvature)
-        expected = cold_fit(rows, successes, 0.1, link)
+        np.testing.assert_allclose(weights, expected, rtol=0.0, atol=1e-8)
+        assert fit_likelihood(rows, successes, same(weights, 0.1), link, weights, curvature) <= 2
         np.testing.assert_allclose(weights, expected, rtol=0.0, atol=1e-8)
 
 

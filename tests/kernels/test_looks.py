@@ -82,21 +82,26 @@ def test_of_many_the_best_by_exact_scores_are_foreseen(policy):
         np.testing.assert_allclose(found[3], expected[3], rtol=1e-9, atol=1e-9)
 
 
+def assert_all_would_be_chosen_alike(policy, items, payoffs):
+    """A proposal is what comes of choosing among all, none of them screened out."""
+    ranking = policy.propose(items, payoffs, rng=3, probe=False)
+    columns = policy.features.encode(items, None).rows.T.copy()
+    looks = _look(np.random.default_rng(3), len(items))
+    belief = policy.learner.weights, policy.learner.inverse
+    order, rows, *_ = choose_looking(
+        columns, *belief, looks, optimism(policy), payoffs.budget, policy.foresight
+    )
+    assert len(ranking)
+    assert np.array_equal(ranking.order, order[: len(ranking)])
+    assert ranking.features.tobytes() == rows[: len(ranking)].tobytes()
+
+
 @pytest.mark.parametrize("tied", [200, 4_096])
 def test_screening_many_candidates_changes_nothing(policy, monkeypatch, tied):
     monkeypatch.setattr(contenders, "PART", 700)  # several parts
     monkeypatch.setattr(contenders, "TIED", tied)  # with 200, as if bounds left too many
     items = candidates(np.random.default_rng(2), 3_000).astype(np.float32)
-    ranking = policy.propose(items, PAYOFFS, rng=3)
-    prepared = policy.features.encode(items, None)
-    columns = expand_columns(prepared.items, prepared.view)
-    looks = _look(np.random.default_rng(3), 3_000)
-    weights, inverse = policy.learner.weights, policy.learner.inverse
-    order, rows, *_ = choose_looking(
-        columns, weights, inverse, looks, optimism(policy), 5, policy.foresight
-    )
-    assert np.array_equal(ranking.order, order[: len(ranking)])
-    assert ranking.features.tobytes() == rows[: len(ranking)].tobytes()
+    assert_all_would_be_chosen_alike(policy, items, PAYOFFS)
 
 
 @pytest.mark.parametrize("size", [0.05, 5.0])  # with products that matter little, and much
@@ -105,23 +110,14 @@ def test_screening_wide_candidates_changes_nothing(monkeypatch, size):
     rng = np.random.default_rng(7)
     policy, payoffs = recommended(dim=20, rng=0), Payoffs.exponential(4)
     for _ in range(20):
-        items = rng.normal(size=(40, 20))
-        ranking = policy.rank(items, payoffs)
+        ranking = policy.rank(rng.normal(size=(40, 20)), payoffs)
         policy.learn(ranking, Outcome(min(1, len(ranking)), False))
     assert policy.features.settled
     weights = policy.learner.weights
     weights[:] = rng.normal(size=len(weights))
     weights[policy.features.dim + 1 :] *= size
     items = rng.normal(size=(7_000, 20)).astype(np.float32)
-    ranking = policy.propose(items, payoffs, rng=3, probe=False)
-    columns = policy.features.encode(items, None).rows.T.copy()
-    looks = _look(np.random.default_rng(3), 7_000)
-    order, rows, *_ = choose_looking(
-        columns, weights, policy.learner.inverse, looks, optimism(policy), 4, policy.foresight
-    )
-    assert len(ranking)
-    assert np.array_equal(ranking.order, order[: len(ranking)])
-    assert ranking.features.tobytes() == rows[: len(ranking)].tobytes()
+    assert_all_would_be_chosen_alike(policy, items, payoffs)
 
 
 def test_screening_keeps_few_of_many(policy):

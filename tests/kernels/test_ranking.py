@@ -25,41 +25,24 @@ def belief(rng, d):
     return rng.normal(size=d), factor @ factor.T + 0.1 * np.eye(d)
 
 
-def widths(rows, inverse):
-    return np.sqrt(np.einsum("ki,ij,kj->k", rows, inverse, rows))
-
-
-def test_the_worst_row_has_the_largest_norm():
-    for dtype in (np.float64, np.float32):
-        for shape in SHAPES:
-            items = np.random.default_rng(1).normal(size=shape).astype(dtype)
-            squares = np.square(items.astype(float)).sum(axis=1)
-            row, square = worst_row(items)
-            assert row == squares.argmax()
-            assert square == pytest.approx(squares.max(), rel=1e-14)
-
-
-def test_of_equal_rows_the_first_is_the_worst():
-    assert worst_row(np.ones((3, 2))) == (0, 2.0)
-
-
-@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (4, 2)])
-def test_without_numbers_no_row_is_bad(shape):
-    assert worst_row(np.zeros(shape)) == (0, 0.0)
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_first_row_that_is_not_finite_is_the_worst(bad, dtype):
-    items = np.ones((5, 3), dtype)
-    items[2, 1] = items[4, 0] = bad
-    row, square = worst_row(items)
-    assert row == 2
-    assert not square < math.inf
-
-
-def test_squares_of_float32_do_not_overflow():
-    assert worst_row(np.array([[1e30]], np.float32))[1] == pytest.approx(1e60, rel=1e-6)
+def test_the_worst_row_has_the_largest_norm_or_is_the_first_that_is_not_finite(dtype):
+    for shape in SHAPES:
+        items = np.random.default_rng(1).normal(size=shape).astype(dtype)
+        squares = np.square(items.astype(float)).sum(axis=1)
+        row, square = worst_row(items)
+        assert row == squares.argmax()
+        assert square == pytest.approx(squares.max(), rel=1e-14)
+    assert worst_row(np.ones((3, 2), dtype)) == (0, 2.0)
+    for shape in ((0, 3), (2, 0), (4, 2)):
+        assert worst_row(np.zeros(shape, dtype)) == (0, 0.0)
+    assert worst_row(np.array([[1e30]], dtype))[1] == pytest.approx(1e60, rel=1e-6)
+    for bad in (math.nan, math.inf, -math.inf):
+        items = np.ones((5, 3), dtype)
+        items[2, 1] = items[4, 0] = bad
+        row, square = worst_row(items)
+        assert row == 2
+        assert not square < math.inf
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -71,18 +54,13 @@ def test_means_and_widths_are_those_of_the_formula(dtype):
         found = score_rows(rows, weights, inverse)
         wide = rows.astype(float)
         np.testing.assert_allclose(found[0], wide @ weights, rtol=1e-12, atol=1e-13)
-        np.testing.assert_allclose(found[1], widths(wide, inverse), rtol=1e-12)
-
-
-@pytest.mark.parametrize("row", [0.0, 5e-324, 1e-200])
-def test_rows_of_almost_nothing_have_no_width(row):
-    means, widths = score_rows(np.full((1, 3), row), np.ones(3), np.eye(3))
-    assert means[0] == 3.0 * row
-    assert widths[0] == 0.0
-
-
-def test_a_square_that_rounds_below_zero_is_a_width_of_zero():
-    assert score_rows(np.ones((1, 1)), np.ones(1), np.array([[-1e-20]]))[1][0] == 0.0
+        squares = np.einsum("ki,ij,kj->k", wide, inverse, wide)
+        np.testing.assert_allclose(found[1], np.sqrt(squares), rtol=1e-12)
+    for tiny in (0.0, 5e-324, 1e-200):
+        means, widths = score_rows(np.full((1, 3), tiny), np.ones(3), np.eye(3))
+        assert (means[0], widths[0]) == (3.0 * tiny, 0.0)
+    below_zero = np.array([[-1e-20]])  # by rounding
+    assert score_rows(np.ones((1, 1)), np.ones(1), below_zero)[1][0] == 0.0
 
 
 SCORES = {
@@ -156,57 +134,38 @@ TOPICS = {
 }
 
 
-def many_topics():
-    rng = np.random.default_rng(14)
-    topics = rng.random((25, 6)) * rng.choice([0.0, 0.01, 0.5, 1.0], (25, 6))
-    topics[20:] = topics[:5]  # ties
-    return topics
-
-
-@pytest.mark.parametrize("ceiling", [math.inf, 0.5])
-@pytest.mark.parametrize("name", ["many", *TOPICS])
-def test_greedy_chooses_as_if_every_item_were_scored_at_every_position(name, ceiling):
-    topics = TOPICS[name] if name in TOPICS else many_topics()
+def assert_greedy(topics, weights, inverse, bonus, ceiling):
+    """As if every item were scored at every position; a shorter sequence begins the longer one."""
     k, d = topics.shape
+    given = topics, weights, inverse, bonus, ceiling
+    order, rows, means, scores = greedy_coverage(*given, k)
+    remaining, free = np.ones(d), np.ones(k, bool)
+    for i in range(k):
+        candidates = (2.0 * topics * remaining - 1.0) * (1.0 / math.sqrt(d))
+        mean, width = score_rows(candidates, weights, inverse)
+        score = np.where(free, np.minimum(mean + bonus * width, ceiling), -math.inf)
+        best = int(np.argmax(score))
+        assert (order[i], means[i], scores[i]) == (best, mean[best], score[best])
+        np.testing.assert_array_equal(rows[i], candidates[best])
+        free[best] = False
+        remaining *= 1.0 - topics[best]
+    np.testing.assert_array_equal(coverage_along(topics, order), rows)
+    assert coverage_along(topics, order[:0]).shape == (0, d)
+    for count in {0, k // 2, k}:
+        for long, short in zip((order, rows), greedy_coverage(*given, count), strict=False):
+            np.testing.assert_array_equal(long[:count], short)
+
+
+@pytest.mark.parametrize("ceiling", [math.inf, 0.5, -200.0])
+def test_greedy_takes_the_best_item_given_those_above_it(ceiling):
+    for topics in TOPICS.values():
+        weights, inverse = belief(np.random.default_rng(10), topics.shape[1])
+        for bonus in (0.0, 0.7):
+            assert_greedy(topics, weights, inverse, bonus, ceiling)
     for spread in (1e-9, 1.0, 1e9):
         for scale in (1e-12, 1.0, 1e4, 1e12):
-            weights, inverse = belief(np.random.default_rng(14), d)
-            weights, inverse = scale * weights, spread * inverse
-            order, rows, means, scores = greedy_coverage(topics, weights, inverse, 0.7, ceiling, k)
-            remaining, free = np.ones(d), np.ones(k, bool)
-            for i in range(k):
-                candidates = (2.0 * topics * remaining - 1.0) * (1.0 / math.sqrt(d))
-                scored = [_score_row(row, weights, inverse, np.empty(d)) for row in candidates]
-                mean, width = np.array(scored).T
-                score = np.where(free, np.minimum(mean + 0.7 * width, ceiling), -math.inf)
-                best = int(np.argmax(score))
-                assert (order[i], means[i], scores[i]) == (best, mean[best], score[best])
-                np.testing.assert_array_equal(rows[i], candidates[best])
-                free[best] = False
-                remaining *= 1.0 - topics[best]
-
-
-@pytest.mark.parametrize("count", [0, 1, 4, 9])
-def test_a_shorter_greedy_sequence_is_the_beginning_of_a_longer_one(count):
-    weights, inverse = belief(np.random.default_rng(11), 4)
-    whole = greedy_coverage(TOPICS["random"], weights, inverse, 0.3, math.inf, 9)
-    part = greedy_coverage(TOPICS["random"], weights, inverse, 0.3, math.inf, count)
-    for long, short in zip(whole, part, strict=True):
-        np.testing.assert_array_equal(long[:count], short)
-
-
-def test_scores_at_the_ceiling_tie_and_go_by_index():
-    _, inverse = belief(np.random.default_rng(12), 4)
-    topics = TOPICS["random"]
-    order, _, _, scores = greedy_coverage(topics, np.full(4, 90.0), inverse, 1.0, -200.0, 9)
-    assert order.tolist() == list(range(9))
-    assert (scores == -200.0).all()
-
-
-@pytest.mark.parametrize("name", TOPICS)
-def test_the_rows_along_an_order_are_those_that_greedy_saw(name):
-    topics = TOPICS[name]
-    weights, inverse = belief(np.random.default_rng(13), topics.shape[1])
-    order, rows, _, _ = greedy_coverage(topics, weights, inverse, 0.3, math.inf, len(topics))
-    np.testing.assert_array_equal(coverage_along(topics, order), rows)
-    assert coverage_along(topics, order[:0]).shape == (0, topics.shape[1])
+            rng = np.random.default_rng(14)
+            topics = rng.random((25, 6)) * rng.choice([0.0, 0.01, 0.5, 1.0], (25, 6))
+            topics[20:] = topics[:5]  # ties
+            weights, inverse = belief(rng, 6)
+            assert_greedy(topics, scale * weights, spread * inverse, 0.7, ceiling)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -44,24 +45,15 @@ def test_a_scan_finds_all_that_can_be_among_the_best(shape, dtype):
                 assert set(np.flatnonzero(able > bar + 1e-12)) <= set(chosen)
 
 
-def test_a_scan_leaves_out_what_cannot_win():
-    items, weights, _, _ = case((50_000, 8), np.float32)
-    chosen = kernels.scan(items, weights, 0.01, 0.02, math.inf, 5)[3]
-    assert len(chosen) < 1000
-
-
-def test_a_scan_for_nobody_still_finds_the_worst_row():
-    items, weights, _, norms = case((400, 3), np.float64)
+def test_a_scan_leaves_out_what_cannot_win_and_stops_at_the_first_row_that_is_not_finite():
+    items, weights, _, norms = case((50_000, 8), np.float32)
+    assert len(kernels.scan(items, weights, 0.01, 0.02, math.inf, 5)[3]) < 1000
     row, _, best, chosen, bounds = kernels.scan(items, weights, 0.0, 0.1, math.inf, 0)
     assert row == np.argmax(norms)
     assert len(best) == len(chosen) == len(bounds) == 0
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("first", [2, 600])
-def test_a_scan_stops_at_the_first_row_that_is_not_finite(bad, first):
-    items = np.full((900, 3), 0.1)
-    items[first, 1] = items[first + 2, 0] = bad
-    row, square, *_ = kernels.scan(items, np.ones(3), 0.0, 0.0, math.inf, 1)
-    assert row == first
-    assert not square < math.inf
+    for bad, first in product((math.nan, math.inf, -math.inf), (2, 600)):
+        items = np.full((900, 3), 0.1)
+        items[first, 1] = items[first + 2, 0] = bad
+        row, square, *_ = kernels.scan(items, np.ones(3), 0.0, 0.0, math.inf, 1)
+        assert row == first
+        assert not square < math.inf

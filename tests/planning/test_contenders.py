@@ -91,6 +91,7 @@ def test_the_plan_is_that_of_all_candidates(policies, monkeypatch, name, shape, 
     payoffs = PAYOFFS[shape].priced(*PRICES[prices](np.random.default_rng(5), len(items)))
     if shape in ("constant", "impatient"):  # as if bounds left too many
         monkeypatch.setattr(contenders, "TIED", 100)
+    assert len(policy.propose(items, payoffs, budget=0, rng=7)) == 0
     few = policy.propose(items, payoffs, rng=7)
     monkeypatch.setattr(priced, "find_contenders", lambda *_: None)
     everyone = policy.propose(items, payoffs, rng=7)
@@ -123,13 +124,6 @@ def test_a_policy_that_knows_nothing_plans_with_very_many(rows):
     costs = np.random.default_rng(8).uniform(0.5, 1.0, COUNT)
     costs[[17, 2_300]] = 0.1
     assert set(policy.rank(rows, Payoffs.vanilla(2).priced(costs)).order) == {17, 2_300}
-
-
-@pytest.mark.parametrize("name", ["recommended", "thompson", "ind"])
-def test_without_tries_there_is_nothing_to_plan(policies, name):
-    policy, items = policies[name]
-    payoffs = PAYOFFS["linear"].priced(np.ones(len(items)))
-    assert len(policy.propose(items, payoffs, budget=0, rng=1)) == 0
 
 
 def test_no_eigenvalue_exceeds_its_bound():

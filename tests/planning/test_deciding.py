@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from every_part import FEATURES, POLYNOMIALS
-from longrank import Laplace, Payoffs, Records, Ridge, SparseLaplace, Tabular, unit_rows
+from longrank import UCB, Laplace, Payoffs, Ridge, SparseLaplace, Tabular, unit_rows
 from longrank.planning import Optimism, Round, decide, follow
 from longrank.testing import RecordRounds
 
@@ -44,51 +44,33 @@ def test_each_position_has_the_best_item_given_those_above_it(name, bonus):
             row = features.along(this.candidates, np.array([*ranking.order[:i], other]))[-1]
             score = row @ learner.weights + bonus * math.sqrt(row @ learner.inverse @ row)
             assert learner.link.probability(score) <= ranking.probabilities[i] + 1e-12
+    hopeless = decide(learner, this, Optimism(-9.0))  # whatever the scores, each once
+    assert sorted(hopeless.order.tolist()) == list(range(9))
+    equal = dealt(features, np.tile(ITEMS[0], (5, 1)), 5, length)
+    assert decide(learner, equal, Optimism(bonus)).order.tolist() == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("name", MAPS)
-def test_equal_items_go_by_index(name):
-    features, items = MAPS[name](), np.tile(ITEMS[0], (5, 1))
-    length = len(features.along(features.encode(items, None), np.array([0]))[0])
-    ranking = decide(learner_of(length), dealt(features, items, 5, length), Optimism(0.5))
-    assert ranking.order.tolist() == [0, 1, 2, 3, 4]
-
-
-def test_scores_above_the_ceiling_count_as_equal():
-    features, learner = FEATURES["plain"](), learner_of(4, Ridge)
-    ranking = decide(learner, dealt(features, ITEMS, 9, 4), Optimism(1e3))
+def test_bonuses_of_their_own_and_drawn_weights_decide_and_a_ceiling_makes_equal():
+    this, learner = dealt(FEATURES["plain"](), ITEMS, 9, 4), learner_of(4)
+    bonus = np.random.default_rng(2).normal(size=9)
+    means, widths = learner.score(ITEMS)
+    order = decide(learner, this, Optimism(bonus)).order
+    assert order.tolist() == np.argsort(-(means + bonus * widths), kind="stable").tolist()
+    drawn = np.random.default_rng(3).normal(size=4)
+    ranking = decide(learner, this, Optimism(weights=drawn))
+    assert ranking.order.tolist() == np.argsort(-(ITEMS @ drawn), kind="stable").tolist()
+    estimates = learner.link.probability(means[ranking.order])
+    np.testing.assert_allclose(ranking.estimates, estimates, rtol=1e-12)
+    ranking = decide(learner_of(4, Ridge), this, Optimism(1e3))
     assert ranking.order.tolist() == list(range(9))
     assert (ranking.probabilities == 1.0).all()
 
 
-def test_bonuses_of_their_own_and_drawn_weights_decide():
-    features, learner = FEATURES["plain"](), learner_of(4)
-    bonus = np.random.default_rng(2).normal(size=9)
-    means, widths = learner.score(ITEMS)
-    order = decide(learner, dealt(features, ITEMS, 9, 4), Optimism(bonus)).order
-    assert order.tolist() == np.argsort(-(means + bonus * widths), kind="stable").tolist()
-    drawn = np.random.default_rng(3).normal(size=4)
-    ranking = decide(learner, dealt(features, ITEMS, 9, 4), Optimism(weights=drawn))
-    assert ranking.order.tolist() == np.argsort(-(ITEMS @ drawn), kind="stable").tolist()
-    np.testing.assert_allclose(
-        ranking.estimates, learner.link.probability(means[ranking.order]), rtol=1e-12
-    )
-
-
-def taught():
-    features, learner = Records(), SparseLaplace()
-    for t in range(12):
-        records = RecordRounds.candidates(t, np.random.default_rng([2021, t]))
-        rows = features.rows(features.encode(records, None, **RecordRounds.given(t)))
-        if len(rows):
-            learner.observe(rows, t % 3 == 0)
-            features.observe(rows)
-    return features, learner
-
-
 @pytest.mark.parametrize("priced", [False, True])
 def test_records_are_ranked_by_their_scores(priced):
-    features, learner = taught()
+    policy = UCB(SparseLaplace(), exploration=0.25)
+    RecordRounds.play(policy, range(12))
+    features, learner = policy.features, policy.learner
     records = RecordRounds.candidates(13, np.random.default_rng(1))
     size = len(records)
     this = dealt(features, records, size)
@@ -98,9 +80,8 @@ def test_records_are_ranked_by_their_scores(priced):
     means, widths = learner.score(features.rows(this.candidates))
     scores = means + 0.5 * widths
     assert ranking.order.tolist() == np.argsort(-scores, kind="stable").tolist()
-    np.testing.assert_array_equal(
-        ranking.probabilities, learner.link.probability(scores[ranking.order])
-    )
+    chances = learner.link.probability(scores[ranking.order])
+    np.testing.assert_array_equal(ranking.probabilities, chances)
     assert ranking.features == features.along(this.candidates, ranking.order)
     same = dealt(features, [records[0]] * 5, 5)
     assert decide(learner, same, Optimism(0.5)).order.tolist() == [0, 1, 2, 3, 4]

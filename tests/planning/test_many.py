@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from longrank import InvalidInput, Outcome, Payoffs, Thompson, named
+from longrank import LCB, InvalidInput, OnlineNewton, Outcome, Payoffs, Thompson, named
 from longrank.planning.contenders import LARGE, eigenvalue_bounds
 
 DIM, BUDGET = 16, 8
@@ -15,6 +15,7 @@ POLICIES = {
     "ind": lambda: named("ind", **NEWTON),
     "ind-bold": lambda: named("ind", exploration=100.0, **NEWTON),
     "ind-greedy": lambda: named("ind", exploration=0.0, **NEWTON),
+    "lcb": lambda: LCB(OnlineNewton(DIM, max_budget=BUDGET, rate=5.0, radius=3.0), caution=0.5),
     "c-ucb1": lambda: named("c-ucb1", dim=DIM, exploration=0.1),
     "c-ucb1-all-at-the-ceiling": lambda: named("c-ucb1", dim=DIM, exploration=1e4),
     "gl-cdcm": lambda: named("gl-cdcm", dim=DIM),
@@ -50,6 +51,7 @@ def exhaustive(policy, items: np.ndarray) -> np.ndarray:
         ("ind", 200, np.float64),
         ("ind-bold", 200, np.float32),
         ("ind-greedy", 3, np.float64),
+        ("lcb", 200, np.float32),
         ("c-ucb1", 200, np.float32),
         ("c-ucb1-all-at-the-ceiling", 3, np.float32),
         ("gl-cdcm", 30, np.float64),
@@ -87,32 +89,26 @@ def test_eigenvalues_lie_within_their_bounds(seed):
     assert eigenvalue_bounds(np.eye(3) / 4.0) == (0.25, 0.25)
 
 
-def test_ties_among_many_go_to_the_lower_index():
-    items = np.tile(np.float32(0.25), (LARGE, 1)) * np.ones(2, np.float32)
-    policy = named("ind", dim=2, max_budget=BUDGET)
-    assert policy.rank(items, PAYOFFS).order.tolist() == list(range(BUDGET))
-
-
-def test_a_budget_of_nothing_gives_an_empty_ranking_of_many():
-    assert len(POLICIES["ind"]().rank(many(0), Payoffs.vanilla(0))) == 0
-
-
 @pytest.mark.parametrize("name", ["ind", "eps"])
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
+def test_a_bad_row_among_many_is_refused_and_nothing_has_changed(name):
+    for value, message in (
         (np.nan, "items must be finite, got nan in row 9000, column 3"),
         (-np.inf, "items must be finite, got -inf in row 9000, column 3"),
         (2.0, "items must have rows of norm at most 1"),
-    ],
-)
-def test_a_bad_row_among_many_is_refused_and_nothing_has_changed(name, value, message):
-    policy, items = POLICIES[name](), many(0)
-    items[9000, 3] = value
-    before = policy.to_bytes()
-    with pytest.raises(InvalidInput, match=message):
-        policy.rank(items, PAYOFFS)
-    assert policy.to_bytes() == before
+    ):
+        policy, items = POLICIES[name](), many(0)
+        items[9000, 3] = value
+        before = policy.to_bytes()
+        with pytest.raises(InvalidInput, match=message):
+            policy.rank(items, PAYOFFS)
+        assert policy.to_bytes() == before
+
+
+def test_ties_among_many_go_to_the_lower_index_and_no_budget_to_none():
+    items = np.full((LARGE, 2), np.float32(0.25))
+    policy = named("ind", dim=2, max_budget=BUDGET)
+    assert policy.rank(items, PAYOFFS).order.tolist() == list(range(BUDGET))
+    assert len(policy.rank(items, Payoffs.vanilla(0))) == 0
 
 
 def test_random_rounds_over_many_learn_from_the_items_as_they_are():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import logging
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -13,7 +12,7 @@ from shutil import which
 import psycopg
 import pytest
 from cluster import Cluster, binaries
-from serving import Clock, make, service
+from serving import Clock, make, service, skip
 
 try:
     from selenium import webdriver
@@ -23,6 +22,7 @@ except ImportError:  # the fixture says so
 
 from longrank.service.engine.engine import Engine
 from longrank.service.http.logs import configure_logging
+from longrank.service.store.postgres import PostgresStore
 from longrank.service.store.sqlite import SqliteStore
 from longrank.service.store.store import open_store
 
@@ -44,25 +44,6 @@ def folder():
 @pytest.fixture
 def path(folder):
     return folder / "decisions.db"
-
-
-@pytest.fixture
-def root_logger():
-    """The root logger; afterwards the process logs as before."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield root
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    logging.captureWarnings(False)
-
-
-@pytest.fixture
-def lines(root_logger):  # noqa: ARG001
-    """What is logged, in the form in which the service logs it."""
-    stream = io.StringIO()
-    configure_logging("debug", stream)
-    return stream
 
 
 @pytest.fixture
@@ -110,6 +91,25 @@ def shared_http(module_http):
         module_http.engine.delete(model.name)
 
 
+@pytest.fixture
+def root_logger():
+    """The root logger; afterwards the process logs as before."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield root
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.captureWarnings(False)
+
+
+@pytest.fixture
+def lines(root_logger):  # noqa: ARG001
+    """What is logged, in the form in which the service logs it."""
+    stream = io.StringIO()
+    configure_logging("debug", stream)
+    return stream
+
+
 HELD = """
 const later = setTimeout, every = setInterval, ask = fetch, read = Response.prototype.json;
 let held = false, pending = 0;
@@ -132,9 +132,7 @@ def chromium():
     """One browser for all tests."""
     driver, chromium = which("chromedriver"), which("chromium")
     if webdriver is None or driver is None or chromium is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("Chromium, its driver or selenium is missing, and CI must not skip this")
-        pytest.skip("Chromium, its driver or selenium is not installed")
+        skip("Chromium, its driver or selenium")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
@@ -161,9 +159,7 @@ def cluster():
     """A private PostgreSQL server."""
     programs = binaries()
     if programs is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("PostgreSQL is not installed, and CI must not skip its tests")
-        pytest.skip("PostgreSQL is not installed")
+        skip("PostgreSQL")
     cluster = Cluster(programs)
     yield cluster
     cluster.remove()
@@ -178,6 +174,17 @@ def database(cluster, request):
     yield cluster.url(name)
     with psycopg.connect(cluster.url(), autocommit=True) as connection:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def engines(database, clock):
+    """Two engines on one database with one model, ``m``, as in two processes."""
+    both = [Engine(PostgresStore(database), clock=clock).start() for _ in range(2)]
+    make(both[0], "m")
+    both[1].follow()
+    yield both
+    for engine in both:
+        engine.close()
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 
 import httpx
 import numpy as np
+import pytest
 
 from longrank.service import messages
 from longrank.service.app import build
@@ -22,9 +23,11 @@ from longrank.service.export import spooled
 from longrank.service.http.limits import Limits
 from longrank.service.server import make_server
 from longrank.service.store.sqlite import SqliteStore
+from longrank.service.store.store import Store
 
 DIM = 3
 ADMIN = "the-administrators-key-of-the-tests"
+MODEL = {"policy": "ind", "dim": DIM, "max_budget": 5}
 
 
 class Clock:
@@ -53,15 +56,54 @@ def told(tried: int = 1, succeeded: bool = True, **more) -> messages.OutcomeRequ
     return messages.OutcomeRequest(tried=tried, succeeded=succeeded, **more)
 
 
+def skip(what: str) -> None:
+    """Skip a test for which a program is missing; CI must have them all."""
+    ending = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+    ending(f"{what} is not installed")
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
 def make(engine: Engine, name: str, **settings) -> Model:
     """A model of the engine."""
-    request = {"dim": DIM, "policy": "ind", "max_budget": 5, **settings}
-    return engine.create(name, messages.ModelRequest(**request))[0]
+    return engine.create(name, messages.ModelRequest(**MODEL | settings))[0]
 
 
-def fresh(engine: Engine) -> Model:
-    """The engine's only model, replayed from the beginning."""
-    return replay(engine.store, engine.store.models()[0], fresh=True)
+def fresh(engine: Engine, name: str = "m") -> Model:
+    """A model, replayed from the beginning."""
+    row = next(row for row in engine.store.models() if row.name == name)
+    return replay(engine.store, row, fresh=True)
+
+
+def play(engine: Engine, name: str = "m", count: int = 20, **more) -> list:
+    """Decide and settle rounds; every third succeeds. Return the decisions."""
+    decisions = []
+    for i in range(count):
+        decisions.append(engine.decide(name, asked(f"d{i}", seed=i, **more)))
+        if decisions[-1].sequence:
+            engine.settle(name, f"d{i}", told(1, i % 3 == 0))
+    return decisions
+
+
+def follow(engines: list[Engine]) -> None:
+    """Let processes on one database apply what all of them have logged."""
+    for engine in engines:
+        engine.renew()
+        engine.follow()
+        until(lambda engine=engine: not any(map(engine.learning, engine.models())))
+
+
+def execute(store: Store, statement: str, *arguments) -> object:
+    """Run a statement in the writer of a store, as a fault or another process would."""
+    return store.writer.call(lambda session: session.execute(statement, arguments))
+
+
+def crash(engine: Engine) -> None:
+    """Close an engine without a last snapshot."""
+    engine.ready = False
+    engine.close()
 
 
 def exported(engine: Engine, name: str, format: str = "parquet") -> bytes:
@@ -128,7 +170,7 @@ def service(path, *, clock=None, auth: bool = True, models: tuple[str, ...] = ()
     engine = Engine(SqliteStore(path), clock=clock)
     admin = ADMIN if auth else None
     app = build(engine, admin=admin, auth=auth, limit=Limits(**limits), **settings)
-    headers = {"Authorization": f"Bearer {ADMIN}"} if auth else {}
+    headers = bearer(ADMIN) if auth else {}
     with (
         served(app, **limits) as url,
         httpx.Client(base_url=url, headers=headers, timeout=120.0) as client,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 
-import apsw
 import pytest
-from serving import asked, make, told, until
+from serving import asked, crash, execute, make, told, until
 
 from longrank.service import upkeep
 from longrank.service.engine import apply
@@ -20,88 +19,60 @@ from longrank.service.errors import StoreFailed
 @pytest.fixture
 def stuck(engine):
     """A learner of ``m`` that is busy until it is released, as a long refit would be."""
-    observe, busy, release = (
-        engine.model("m").policy.learner.observe,
-        threading.Event(),
-        threading.Event(),
-    )
+    learner, busy, release = engine.model("m").policy.learner, threading.Event(), threading.Event()
+    observe = learner.observe
 
     def slowly(rows, succeeded):
         busy.set()
         assert release.wait(120)
         observe(rows, succeeded)
 
-    engine.model("m").policy.learner.observe = slowly
+    learner.observe = slowly
     slowly.busy, slowly.release = busy, release
     yield slowly
     release.set()
 
 
-def test_a_learner_that_is_busy_keeps_no_decision_waiting(engine, stuck):
-    """Neither of its own model nor of another, nor the outcomes of the other."""
+def run(work):
+    return asyncio.run(asyncio.wait_for(work, 600))
+
+
+async def learning(engine, stuck, *outcomes):
+    """Tasks that settle decisions of ``m``, the first of which is being learned."""
+    tasks = [asyncio.create_task(engine.aio.settle("m", name, told())) for name in outcomes]
+    await asyncio.to_thread(stuck.busy.wait, 120)
+    return tasks
+
+
+def test_a_learner_that_is_busy_keeps_nobody_waiting(engine, stuck):
+    """No decision or reader of its own model, nor the decisions and outcomes of another."""
     make(engine, "other")
+    model = engine.model("m")
 
     async def work():
         for name in "abc":
             await engine.aio.decide("m", asked(name))
-        learning = asyncio.create_task(engine.aio.settle("m", "a", told()))
-        await asyncio.to_thread(stuck.busy.wait, 120)
-        meanwhile = [
-            await asyncio.wait_for(engine.aio.decide("m", asked("x")), 120),
-            await asyncio.wait_for(engine.aio.decide("other", asked("y")), 120),
-        ]
-        elsewhere = await asyncio.wait_for(engine.aio.settle("other", "y", told()), 120)
-        second = asyncio.create_task(engine.aio.settle("m", "b", told()))
-        later = await asyncio.wait_for(engine.aio.decide("other", asked("z")), 120)
-        assert not learning.done()
-        assert not second.done()
-        assert [decision.version for decision in meanwhile] == [0, 0]
-        assert (elsewhere.learned, later.version) == (True, 1)
+        before = model.snapshot()
+        (first,) = await learning(engine, stuck, "a")
+        meanwhile = [await engine.aio.decide(name, asked("x")) for name in ("m", "other")]
+        assert (await engine.aio.settle("other", "x", told())).learned
+        (again,) = await learning(engine, stuck, "a")
+        (second,) = await learning(engine, stuck, "b")
+        later = await engine.aio.decide("other", asked("z"))
+        read = await asyncio.to_thread(engine.describe, model)
+        assert await asyncio.to_thread(model.snapshot) == before
+        assert not any(task.done() for task in (first, again, second))
+        assert [decision.version for decision in (*meanwhile, later)] == [0, 0, 1]
+        assert (read.version, read.state_hash) == (0, before.state_hash)
+        assert (read.stats.decisions, read.stats.outcomes) == (3, 0)
         stuck.release.set()
-        assert (await learning).learned
-        assert (await second).learned
+        answers = await asyncio.gather(first, again, second)
+        assert [answer.repeated for answer in answers] == [False, True, False]
         return await engine.aio.decide("m", asked("w"))
 
-    assert asyncio.run(asyncio.wait_for(work(), 600)).version == 2
-    assert engine.model("m").stats.decisions == 5
-
-
-def test_a_repeated_outcome_is_acknowledged_when_the_first_is_learned(engine, stuck):
-    make(engine, "other")
-
-    async def work():
-        await engine.aio.decide("m", asked("x"))
-        first = asyncio.create_task(engine.aio.settle("m", "x", told()))
-        await asyncio.to_thread(stuck.busy.wait, 120)
-        again = asyncio.create_task(engine.aio.settle("m", "x", told()))
-        for name in "abc":  # several commits later
-            await asyncio.wait_for(engine.aio.decide("other", asked(name)), 120)
-        assert not again.done()
-        stuck.release.set()
-        answers = await asyncio.gather(first, again)
-        assert [answer.repeated for answer in answers] == [False, True]
-        return await engine.aio.decide("m", asked("y"))
-
-    assert asyncio.run(asyncio.wait_for(work(), 600)).version == 1
-
-
-def test_a_learner_that_is_busy_keeps_no_reader_waiting(engine, stuck):
-    async def work():
-        model = engine.model("m")
-        await engine.aio.decide("m", asked("x"))
-        before = model.snapshot()
-        learning = asyncio.create_task(engine.aio.settle("m", "x", told()))
-        await asyncio.to_thread(stuck.busy.wait, 120)
-        meanwhile = await asyncio.wait_for(asyncio.to_thread(engine.describe, model), 120)
-        assert (meanwhile.version, meanwhile.state_hash) == (0, before.state_hash)
-        assert (meanwhile.stats.decisions, meanwhile.stats.outcomes) == (1, 0)
-        assert await asyncio.wait_for(asyncio.to_thread(model.snapshot), 120) == before
-        stuck.release.set()
-        await learning
-        return engine.describe(model)
-
-    found = asyncio.run(asyncio.wait_for(work(), 600))
-    assert (found.version, found.stats.learned, found.stats.pending) == (1, 1, 0)
+    assert run(work()).version == 2
+    stats = engine.describe(model).stats
+    assert (stats.decisions, stats.learned, stats.pending) == (5, 2, 3)
 
 
 @pytest.mark.parametrize("read", [Engine.describe, Engine.save])
@@ -119,14 +90,14 @@ def test_a_reader_keeps_no_writer_waiting(engine, monkeypatch, read):
         reading = asyncio.create_task(asyncio.to_thread(read, engine, model))
         try:
             await asyncio.to_thread(packing.wait, 120)
-            await asyncio.wait_for(engine.aio.decide("m", asked("x")), 120)
-            await asyncio.wait_for(engine.aio.settle("m", "x", told()), 120)
+            await engine.aio.decide("m", asked("x"))
+            await engine.aio.settle("m", "x", told())
         finally:
             release.set()
         await reading
 
     monkeypatch.setattr(type(model.policy), "to_bytes", slowly)
-    asyncio.run(asyncio.wait_for(work(), 600))
+    run(work())
     assert (model.version, model.saved) == (1, 0)
 
 
@@ -145,14 +116,14 @@ def test_a_learner_that_is_busy_keeps_no_upkeep_waiting(engine, clock, stuck, mo
         return [engine.model(name).stats.outcomes for name in ("m", "other")]
 
     async def work():
-        await asyncio.wait_for(asyncio.to_thread(tick), 120)
+        await asyncio.to_thread(tick)
         assert stuck.busy.is_set()
         while outcomes()[1] < 2:
-            await asyncio.wait_for(asyncio.to_thread(tick), 120)
+            await asyncio.to_thread(tick)
         assert outcomes() == [0, 2]
         stuck.release.set()
 
-    asyncio.run(asyncio.wait_for(work(), 600))
+    run(work())
     until(lambda: tick() or outcomes() == [2, 2])
 
 
@@ -163,17 +134,16 @@ def test_what_is_learned_late_is_learned_in_the_order_of_the_log(engine, stuck, 
             asyncio.create_task(engine.aio.settle("m", f"d{i}", told(1, i % 3 == 0)))
             for i in range(20)
         ]
-        await asyncio.to_thread(stuck.busy.wait, 120)
+        await learning(engine, stuck)
         await asyncio.gather(*(engine.aio.decide("m", asked(f"e{i}", seed=i)) for i in range(20)))
         stuck.release.set()
         await asyncio.gather(*settling)
 
-    asyncio.run(asyncio.wait_for(work(), 600))
+    run(work())
     until(lambda: engine.model("m").stats.decisions == 40)  # those of meanwhile come after
     state = engine.model("m").snapshot()
-    engine.store.writer.call(lambda session: session.execute("DELETE FROM snapshots WHERE seq > 0"))
-    engine.ready = False  # no last snapshot
-    engine.close()
+    execute(engine.store, "DELETE FROM snapshots WHERE seq > 0")
+    crash(engine)
     assert reopen().model("m").snapshot() == state
 
 
@@ -195,15 +165,14 @@ def test_a_learner_that_fails_stops_everything_and_all_who_wait_are_told(engine,
     async def work():
         for name in "abc":
             await engine.aio.decide("m", asked(name))
-        first = asyncio.create_task(engine.aio.settle("m", "a", told()))
-        await asyncio.to_thread(stuck.busy.wait, 120)
-        failing = [asyncio.create_task(engine.aio.settle("m", "b", told())) for _ in range(2)]
-        await asyncio.wait_for(engine.aio.decide("m", asked("x")), 120)
+        (first,) = await learning(engine, stuck, "a")
+        failing = await learning(engine, stuck, "b", "b")
+        await engine.aio.decide("m", asked("x"))
         engine.model("m").policy.learner.observe = None
         stuck.release.set()
         return await asyncio.gather(first, *failing, return_exceptions=True)
 
-    first, *failed = asyncio.run(asyncio.wait_for(work(), 600))
+    first, *failed = run(work())
     assert first.learned
     for error in failed:  # also the repetition of what was not learned
         assert isinstance(error, StoreFailed)
@@ -212,38 +181,23 @@ def test_a_learner_that_fails_stops_everything_and_all_who_wait_are_told(engine,
         engine.decide("m", asked("y"))
 
 
-def test_a_model_that_is_deleted_before_it_has_learned_stops_nothing(engine, monkeypatch):
-    """Its outcome was found in the log after a failed commit, and its decision no longer."""
+def test_a_model_that_is_deleted_before_it_has_learned_stops_nothing(engine):
     make(engine, "other")
     engine.decide("m", asked("x"))
-    writer, deleted, find = engine.store.writer, threading.Event(), engine.store.find
-    session = writer._session
+    busy, deleted = threading.Event(), threading.Event()
 
-    class CommittedAndFailed:
-        """A session whose commits reach the disk and fail all the same."""
-
-        close = session.close
-
-        def execute(self, statement, args=()):
-            found = session.execute(statement, args)
-            if statement == "COMMIT":
-                raise apsw.IOError("fsync failed")
-            return found
-
-    def later(*which):
+    def fail(*_):
+        busy.set()
         assert deleted.wait(120)
-        return find(*which)
+        raise ValueError("its decision is gone")
 
-    writer._session = CommittedAndFailed()
-    with pytest.raises(StoreFailed, match="could not write"):
-        engine.settle("m", "x", told())
-    engine._recent.clear()
-    monkeypatch.setattr(engine.store, "find", later)
-    model = engine.model("m")
+    engine.model("m").policy.learner.observe = fail
+    settling = threading.Thread(target=engine.settle, args=("m", "x", told()))
+    settling.start()
+    assert busy.wait(120)
     engine.delete("m")
-    assert engine._applier.learning(model)
     deleted.set()
-    until(lambda: not engine._applier.learning(model))
+    settling.join()
     assert engine.broken is None
     engine.decide("other", asked("y"))
     assert engine.settle("other", "y", told()).learned
@@ -282,6 +236,21 @@ def test_who_reads_sees_one_belief_and_the_statistics_of_one_moment(engine):
     assert (view.policy.learner.weights == weights).all()
     assert (view.policy.learner.inverse == inverse).all()
     assert (model.view.policy.learner.inverse != inverse).any()
+
+
+def test_an_entry_that_comes_twice_is_applied_once(engine):
+    """As where a process has followed the log past a commit that the writer then reports."""
+    model, seen = engine.model("m"), []
+    committed = engine.store.writer.committed
+    engine.store.writer.committed = lambda appends: committed(seen.append(appends) or appends)
+    engine.decide("m", asked("x"))
+    engine.settle("m", "x", told())
+    state = model.snapshot()
+    for appends in seen:
+        committed(appends)
+    until(lambda: not engine.learning(model))
+    assert model.snapshot() == state
+    assert (model.stats.decisions, model.stats.outcomes, model.policy.learner.updates) == (1, 1, 1)
 
 
 def test_what_is_applied_is_counted_once_it_is_published(engine):

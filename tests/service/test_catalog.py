@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,25 +11,6 @@ from serving import DIM, asked, make, told
 from longrank.errors import InvalidInput
 from longrank.service.engine.apply import replay
 from longrank.service.errors import Conflict, Unknown
-
-
-def test_settings_that_a_policy_refuses_make_no_model(engine):
-    for settings in (
-        {"policy": "nobody"},
-        {"settings": {"exploration": -1}},
-        {"settings": {"exploration": {"a": []}}},
-        {"settings": {"nobody": 1}},
-        {"settings": {"dim": 3}},
-        {"settings": {"radius": 1e308}},
-        {"policy": "dep"},
-        {"policy": "dep", "settings": {"topics": "x"}},
-        {"policy": "oracle", "settings": {"weights": [[None]]}},
-    ):
-        with pytest.raises(InvalidInput):
-            make(engine, "bad", **settings)
-        with pytest.raises(Unknown):
-            engine.model("bad")
-
 
 OUTSIDE = """
 from longrank import UCB, Ridge
@@ -68,6 +49,9 @@ def test_a_policy_that_could_not_be_loaded_again_makes_no_model(engine, reopen, 
 
 
 def test_a_coverage_model_takes_its_topics_as_a_matrix(engine):
+    for settings in ({}, {"topics": "x"}):
+        with pytest.raises(InvalidInput):
+            make(engine, "dep", policy="dep", dim=2, settings=settings)
     make(engine, "dep", policy="dep", dim=2, settings={"topics": [[1, 0], [0, 1], [0.5, 0.5]]})
     request = asked("x", features=np.abs(np.array(asked().features)).tolist())
     assert engine.decide("dep", request).sequence
@@ -91,26 +75,10 @@ def test_the_same_model_again_is_no_conflict_but_another_is(engine):
 
 
 def test_a_model_that_many_make_at_once_is_one(engine):
-    found = []
-    threads = [
-        threading.Thread(target=lambda: found.append(make(engine, "race"))) for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len({id(model) for model in found}) == 1
+    with ThreadPoolExecutor(8) as pool:
+        models = list(pool.map(lambda _: make(engine, "race"), range(8)))
+    assert len({id(model) for model in models}) == 1
     assert len(engine.models()) == 2
-
-
-def test_models_are_apart(engine):
-    make(engine, "other")
-    engine.decide("m", asked("x"))
-    with pytest.raises(Unknown):
-        engine.read("other", "x")
-    engine.decide("other", asked("x", seed=5))
-    engine.settle("other", "x", told())
-    assert (engine.model("m").version, engine.model("other").version) == (0, 1)
 
 
 def test_a_model_that_is_deleted_while_it_is_being_loaded_is_gone(engine, monkeypatch):
@@ -127,12 +95,17 @@ def test_a_model_that_is_deleted_while_it_is_being_loaded_is_gone(engine, monkey
         replay(engine.store, next(row for row in rows if row.name == "gone"))
 
 
-def test_a_deleted_model_is_gone_and_its_name_is_free(engine, reopen):
-    engine.decide("m", asked("x"))
+def test_a_deleted_model_is_gone_its_name_is_free_and_models_are_apart(engine, reopen):
+    make(engine, "other")
+    for name in ("m", "other"):
+        engine.decide(name, asked("x"))
+    engine.settle("other", "x", told())
+    assert (engine.model("m").version, engine.model("other").version) == (0, 1)
     engine.delete("m")
     with pytest.raises(Unknown):
         engine.decide("m", asked("y"))
     make(engine, "m", dim=2)
     assert engine.latest("m").decisions == []
+    assert engine.read("other", "x").status == "settled"
     engine.close()
     assert reopen().model("m").spec.request.dim == 2

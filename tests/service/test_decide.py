@@ -1,13 +1,15 @@
-"""Decisions: ranked as the library does, logged once, answered again."""
+"""Decisions: ranked as the library does, logged once, answered again; in the shadow, or frozen."""
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
-from serving import DIM, asked, make, told
+from serving import DIM, asked, fresh, make, play, told
 
 from longrank import Outcome, Payoffs, named
 from longrank.errors import InvalidInput
+from longrank.kernels import probe_is_due
 from longrank.packing import pack
 from longrank.service import messages
 from longrank.service.errors import Conflict
@@ -64,48 +66,39 @@ def test_a_policy_that_gives_up_counts_and_probes_as_in_the_library(engine, reop
     same_but_for_chance(reopen().model("p").policy, mine)
 
 
-def test_another_request_of_the_same_id_is_a_conflict(engine):
-    engine.decide("m", asked("x"))
-    for other in ({"seed": 1}, {"ttl": 5.0}, {"patience": 0.5}, {"budget": 1}):
-        with pytest.raises(Conflict):
-            engine.decide("m", asked("x", **other))
-
-
-@pytest.mark.parametrize("kind", ["float32", "float64"])
-def test_a_packed_matrix_means_the_same_as_lists(engine, kind):
-    request = asked("x")
-    items = np.array(request.features, kind)
-    packed = messages.Packed(items.astype(items.dtype.newbyteorder("<")).tobytes(), kind)
-    answer = engine.decide("m", asked("x", features=packed))
-    as_lists = asked("x", features=items.astype(float).tolist())
-    assert engine.decide("m", as_lists) == answer
-    named_one_by_one = messages.DecisionRequest(
-        id="x",
-        candidates=list(map(messages.Candidate, as_lists.ids, as_lists.features)),
-        rewards=request.rewards,
-        losses=request.losses,
-    )
-    assert engine.decide("m", named_one_by_one) == answer
+def test_the_same_id_gives_the_same_answer_also_after_a_restart_and_another_body_a_conflict(
+    engine, reopen
+):
+    decision = engine.decide("m", asked("x"))
+    engine.decide("m", asked("y"))
+    outcome = engine.settle("m", "y", told())
+    for again in (engine, None):
+        if again is None:
+            engine.close()
+            again = reopen()
+        assert again.decide("m", asked("x")) == decision
+        assert again.settle("m", "y", told()) == msgspec.structs.replace(outcome, repeated=True)
+        assert (again.model("m").stats.decisions, again.model("m").stats.learned) == (2, 1)
+        for other in ({"seed": 1}, {"ttl": 5.0}, {"patience": 0.5}):
+            with pytest.raises(Conflict):
+                again.decide("m", asked("x", **other))
 
 
 BROKEN = [
     {"features": [[0.1, 0.2]] * 5},
     {"features": [[0.1, 0.2, 0.3]] * 4},
-    {"features": [[0.1], [0.1, 0.2]] + [[0.1]] * 3},
     {"features": [[float("nan")] * 3] * 5},
     {"features": [[9.0] * 3] * 5},
     {"features": messages.Packed(b"abc")},
-    {"features": None},
     {"ids": ["a"] * 5},
-    {"candidates": []},
     {"rewards": [1.0, 2.0, 3.0]},
     {"rewards": [float("inf"), 1.0, 0.0]},
-    {"losses": [0.0]},
     {"losses": None},
     {"budget": 4},
     {"rewards": [1.0] * 6, "losses": [0.0] * 7},
+    {"rewards": [1.1e12], "losses": [0.0, 0.0]},
+    {"rewards": [1.0], "losses": [-1.7e308] * 2},
     {"baseline": ["nobody"]},
-    {"baseline": ["c1", "c1"]},
     {"baseline": ["c0", "c1", "c2", "c3"]},
     {"id": "odd id"},
     {"id": "x\n"},
@@ -113,27 +106,17 @@ BROKEN = [
 
 
 def test_a_round_that_breaks_a_rule_is_refused_and_not_logged(engine):
-    request = {name: getattr(asked(), name) for name in asked().__struct_fields__}
+    request = msgspec.structs.asdict(asked())
     for change in BROKEN:
         with pytest.raises(InvalidInput):
             engine.decide("m", messages.DecisionRequest(**request | change))
     assert engine.latest("m").decisions == []
 
 
-def test_a_round_without_candidates_has_an_empty_answer(engine):
-    decision = engine.decide("m", asked("x", ids=[], features=[]))
-    assert decision.sequence == []
-    assert engine.settle("m", "x", told(0, False)).why == "nothing was tried"
-
-
-def test_without_payoffs_a_success_is_worth_one(engine):
-    engine.decide("m", asked("x", rewards=None, losses=None, budget=2))
-    assert engine.read("m", "x").rewards == [1.0, 1.0]
-
-
-def test_all_candidates_are_stored_where_the_model_says_so(engine):
+def test_without_payoffs_a_success_is_worth_one_and_all_candidates_are_stored_if_told(engine):
     make(engine, "full", store_candidates=True)
-    engine.decide("full", asked("x"))
+    engine.decide("full", asked("x", rewards=None, losses=None, budget=2))
+    assert engine.read("full", "x").rewards == [1.0, 1.0]
     record = stored(engine, "full", "x")
     assert record.candidates == asked().ids
     assert record.items.array().tolist() == asked().features
@@ -153,6 +136,67 @@ def test_where_a_policy_decides_by_chance_its_propensities_are_stored(engine, po
         assert len(known) == len(decision.sequence) + 1
         assert 0.0 < known[-1] <= 1.0
         engine.settle("p", f"d{i}", told(1, i % 2 == 0))
+    make(engine, "s", policy=policy, mode="shadow")
+    engine.decide("s", asked("x", baseline=["c1"]))
+    assert stored(engine, "s", "x").propensities is None  # nothing was left to chance
+
+
+HOPELESS = {"rewards": [0.1], "losses": [0.0, -5.0]}
+
+
+def test_a_shadow_model_plays_the_baseline_and_learns_from_it(engine):
+    model = make(engine, "shadow", mode="shadow")
+    request = asked("x", baseline=["c4", "c1"])
+    decision = engine.decide("shadow", request)
+    assert [choice.id for choice in decision.sequence] == ["c4", "c1"]
+    online = engine.decide("m", asked("x"))
+    assert decision.proposal.sequence == online.sequence
+    assert decision.proposal.values == online.values
+    assert engine.settle("shadow", "x", told(2, True)).learned
+    policy = named("ind", dim=DIM, max_budget=5)
+    policy.learner.observe(np.array(request.features)[[4, 1]], True)
+    assert model.policy.to_bytes() == policy.to_bytes()
+    make(engine, "m", mode="shadow")
+    assert engine.decide("m", asked("x")) == online  # from before, without a baseline
+    with pytest.raises(Conflict):
+        engine.decide("m", asked("x", seed=1))
+    with pytest.raises(InvalidInput, match="baseline"):
+        engine.decide("m", asked("y"))
+
+
+def test_what_a_shadow_model_counts_of_its_own_choices_a_replay_counts_too(engine):
+    model = make(engine, "p", policy="recommended", mode="shadow")
+    decisions = play(engine, "p", 40, **HOPELESS, baseline=["c1"])
+    assert {len(decision.proposal.sequence) for decision in decisions} == {0, 1}
+    assert fresh(engine, "p").snapshot() == model.snapshot()
+
+
+def test_a_policy_without_a_belief_can_stand_in_the_shadow(engine):
+    make(engine, "r", policy="rand", mode="shadow")
+    decision = engine.decide("r", asked("x", baseline=["c2"]))
+    assert [choice.id for choice in decision.sequence] == ["c2"]
+    assert decision.sequence[0].estimate is None
+    assert engine.settle("r", "x", told()).learned
+    assert "baseline is played" in engine.read("r", "x").explanation
+    with pytest.raises(InvalidInput, match="columns"):
+        engine.decide("r", asked("y", features=[[0.1, 0.2]] * 5, baseline=[]))
+
+
+def test_a_frozen_model_neither_counts_nor_probes(engine):
+    """Though a probe is due, which the model would make if it were not frozen."""
+    model = make(engine, "p", policy="recommended")
+    decided = 0
+    while not probe_is_due(model.policy.given_up):
+        engine.decide("p", asked(f"d{decided}", seed=decided, **HOPELESS))
+        decided += 1
+    assert model.policy.given_up == decided > 0
+    make(engine, "p", policy="recommended", mode="frozen")
+    before = model.state_hash()
+    decisions = [engine.decide("p", asked(f"e{i}", seed=i, **HOPELESS)) for i in range(40)]
+    assert not any(decision.sequence for decision in decisions)
+    assert model.state_hash() == before
+    make(engine, "p", policy="recommended")
+    assert len(engine.decide("p", asked("f", **HOPELESS)).sequence) == 1
 
 
 def test_what_is_drawn_depends_on_the_model_and_on_the_id(engine):
@@ -163,11 +207,3 @@ def test_what_is_drawn_depends_on_the_model_and_on_the_id(engine):
         drawn[model] = [tuple(choice.id for choice in sequence) for sequence in rounds]
     assert len(set(drawn["a"])) > 5
     assert drawn["a"] != drawn["b"]
-
-
-def test_where_nothing_is_left_to_chance_there_are_no_propensities(engine):
-    engine.decide("m", asked("x"))
-    assert stored(engine, "m", "x").propensities is None
-    make(engine, "s", policy="eps", mode="shadow")
-    engine.decide("s", asked("x", baseline=["c1"]))
-    assert stored(engine, "s", "x").propensities is None

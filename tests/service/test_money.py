@@ -16,9 +16,6 @@ from serving import ADMIN, DIM, asked, exported, fresh, make, told
 from longrank import Outcome, Payoffs
 from longrank.errors import InvalidInput
 from longrank.service import Client
-from longrank.service.client import CallFailed
-from longrank.service.engine.apply import replay
-from longrank.service.engine.stats import exact_sum
 from longrank.service.errors import Conflict
 from longrank.service.messages import BatchItem, DecisionRequest, ModelRequest
 
@@ -28,6 +25,7 @@ ROUTES = [
     {"id": "stripe", "region": "us", "cost": 0.1},
     "worldpay",
 ]
+KNOWN = {"adyen": (0.3, 0.25), "stripe": (0.1, 0.0), "worldpay": (0.0, 0.0)}
 COSTS, VALUES = [0.1, 0.2, 0.3, 0.4, 0.5], [0.0, 0.7, -0.3, 0.0, 1.1]
 
 
@@ -39,8 +37,10 @@ def rows_of(engine, name):
     return pq.read_table(io.BytesIO(exported(engine, name))).to_pylist()
 
 
-def payoffs_of(record):
-    return Payoffs(record.rewards, record.losses, patience=record.patience)
+def stored(engine, model, name):
+    """A decision as it stands in the log, and its payoffs."""
+    record = engine.store.find(engine.model(model).number, name)[0].decision()
+    return record, Payoffs(record.rewards, record.losses, patience=record.patience)
 
 
 @pytest.fixture
@@ -52,26 +52,32 @@ def records(engine):
 # decisions
 
 
-def test_expected_values_are_those_of_the_prices(records):
+def test_expected_values_are_those_of_the_prices_also_where_a_policy_ignores_them(records):
     decision = records.decide("r", routed("x"))
-    known = {"adyen": (0.3, 0.25), "stripe": (0.1, 0.0), "worldpay": (0.0, 0.0)}
-    prices = [(one.cost, one.value) for one in decision.sequence]
-    assert prices == [known[one.id] for one in decision.sequence]
-    costs, values = zip(*known.values(), strict=True)
+    prices = [(choice.cost, choice.value) for choice in decision.sequence]
+    assert prices == [KNOWN[choice.id] for choice in decision.sequence]
+    costs, values = zip(*KNOWN.values(), strict=True)
     payoffs = Payoffs(PAYOFFS["rewards"], PAYOFFS["losses"], costs, values)
-    along = payoffs.along([list(known).index(one.id) for one in decision.sequence])
-    expected = along.values([one.optimistic for one in decision.sequence])
+    along = payoffs.along([list(KNOWN).index(choice.id) for choice in decision.sequence])
+    expected = along.values([choice.optimistic for choice in decision.sequence])
     assert decision.values == pytest.approx(expected.tolist())
-    assert [one.adds for one in decision.sequence] == pytest.approx(np.diff(expected).tolist())
+    assert [choice.adds for choice in decision.sequence] == pytest.approx(
+        np.diff(expected).tolist()
+    )
+    records.create("rand", ModelRequest(policy="rand", max_budget=2))
+    blind = records.decide("rand", routed("x"))
+    paid = [KNOWN[choice.id][0] for choice in blind.sequence]
+    assert [choice.cost for choice in blind.sequence] == paid
+    assert (blind.sequence[0].adds, blind.loss_bound) == (None, None)
+    assert records.settle("rand", "x", told(2, False)).spent == math.fsum(paid)
 
 
 def test_a_candidate_that_costs_more_than_it_earns_is_not_tried(engine):
     make(engine, "v", policy="recommended")
     dear = asked("x", ids=["a", "b"], features=[[0.5, 0, 0]] * 2, costs=[50.0, 0.01])
-    assert [one.id for one in engine.decide("v", dear).sequence] == ["b"]
-    record = engine.store.find(engine.model("v").number, "x")[0].decision()
-    assert record.ranking.costs.tolist() == [0.01]
-    assert record.ranking.success_values.tolist() == [0.0]
+    assert [choice.id for choice in engine.decide("v", dear).sequence] == ["b"]
+    ranking = stored(engine, "v", "x")[0].ranking
+    assert (ranking.costs.tolist(), ranking.success_values.tolist()) == ([0.01], [0.0])
 
 
 def test_arrays_have_prices_in_candidates_or_beside_ids(engine):
@@ -89,51 +95,24 @@ def test_arrays_have_prices_in_candidates_or_beside_ids(engine):
         engine.decide("m", asked("x"))
 
 
-def test_a_policy_that_does_not_look_at_prices_pays_them_all_the_same(engine):
-    engine.create("rand", ModelRequest(policy="rand", max_budget=2))
-    decision = engine.decide("rand", routed("x"))
-    known = {"adyen": 0.3, "stripe": 0.1, "worldpay": 0.0}
-    assert [one.cost for one in decision.sequence] == [known[one.id] for one in decision.sequence]
-    assert decision.sequence[0].adds is None
-    assert decision.loss_bound is None
-    settled = engine.settle("rand", "x", told(2, False))
-    assert settled.spent == math.fsum(known[one.id] for one in decision.sequence)
-
-
-def test_shadow_mode_shows_the_prices_of_both_sequences(engine):
-    make(engine, "s", mode="shadow")
-    decision = engine.decide("s", asked("x", costs=COSTS, values=VALUES, baseline=["c4", "c0"]))
-    assert [one.cost for one in decision.sequence] == [0.5, 0.1]
-    assert [one.cost for one in decision.proposal.sequence] == [
-        COSTS[int(one.id[1])] for one in decision.proposal.sequence
-    ]
-    assert engine.settle("s", "x", told(2, True)).reward == math.fsum([0.5, -0.5, -0.1])
-
-
-def test_a_decision_that_is_read_explains_itself_in_money(records):
-    records.decide("r", routed("x", patience=0.8))
-    found = records.read("r", "x")
-    assert found.patience == 0.8
-    for part in ("costs", "this try adds", "a patience of 0.8,", "Sums are in EUR."):
-        assert part in found.explanation
-
-
 @pytest.mark.parametrize("has_prices", [True, False])
-def test_a_decision_tells_the_patience_that_was_learned(records, has_prices):
-    candidates = ROUTES if has_prices else ["adyen", "stripe", "worldpay"]
-    known = {"adyen": (0.3, 0.25), "stripe": (0.1, 0.0), "worldpay": (0.0, 0.0)}
+def test_a_decision_explains_itself_in_money_with_the_patience_that_was_learned(
+    records, has_prices
+):
+    candidates = ROUTES if has_prices else list(KNOWN)
     for name in "abc":
         records.decide("r", DecisionRequest(id=name, candidates=candidates, **PAYOFFS))
         records.settle("r", name, told(1, False))  # an early stop
     decision = records.decide("r", DecisionRequest(id="x", candidates=candidates, **PAYOFFS))
-    found = records.read("r", "x")
-    record = records.store.find(records.model("r").number, "x")[0].decision()
-    assert found.patience < 1.0 == payoffs_of(record).patience  # nobody gave one
-    assert f"a patience of {found.patience:.4g}," in found.explanation
-    paid = payoffs_of(record).patient(found.patience)
+    read, (_, paid) = records.read("r", "x"), stored(records, "r", "x")
+    assert read.patience < 1.0 == paid.patience  # nobody gave one
+    for part in ("this try adds", f"a patience of {read.patience:.4g},", "Sums are in EUR."):
+        assert part in read.explanation
+    assert ("costs" in read.explanation) == has_prices
+    paid = paid.patient(read.patience)
     if has_prices:
-        paid = paid.priced(*zip(*(known[one.id] for one in decision.sequence), strict=True))
-    values = paid.along(range(2)).values([one.optimistic for one in decision.sequence])
+        paid = paid.priced(*zip(*(KNOWN[choice.id] for choice in decision.sequence), strict=True))
+    values = paid.along(range(2)).values([choice.optimistic for choice in decision.sequence])
     assert decision.values == pytest.approx(values.tolist())
 
 
@@ -157,13 +136,11 @@ def test_a_bound_on_the_loss_is_shown_where_the_plan_may_not_be_the_best(engine)
 def test_patience_comes_from_the_request_or_from_the_model(engine):
     make(engine, "p", patience=0.5)
     assert engine.describe(engine.model("p")).patience == 0.5
-    number = engine.model("p").number
     for name, more, expected in (("a", {}, 0.5), ("b", {"patience": 0.9}, 0.9)):
         decision = engine.decide("p", asked(name, **more))
-        record = engine.store.find(number, name)[0].decision()
-        assert payoffs_of(record).patience == expected
-        p = [one.optimistic for one in decision.sequence]
-        payoffs = Payoffs(asked().rewards, asked().losses, patience=expected)
+        _, payoffs = stored(engine, "p", name)
+        assert payoffs.patience == expected
+        p = [choice.optimistic for choice in decision.sequence]
         assert decision.values == pytest.approx(payoffs.values(p).tolist())
     with pytest.raises(InvalidInput, match="patience must be"):
         engine.decide("p", asked(patience=0.0))
@@ -208,15 +185,14 @@ def test_what_the_tries_really_cost_counts_in_place_of_the_plan(engine):
     make(engine, "v", max_budget=3)
     for name in "abc":
         engine.decide("v", asked(name, costs=COSTS, values=VALUES))
-    record = engine.store.find(engine.model("v").number, "a")[0].decision()
+    record, payoffs = stored(engine, "v", "a")
     planned, worth = record.ranking.costs.tolist(), record.ranking.success_values.tolist()
     assert len(planned) > 1
     answer = engine.settle("v", "a", told(2, True))
     assert answer.spent == math.fsum(planned[:2])
     assert answer.reward == math.fsum([0.5, worth[1], -planned[0], -planned[1]])
-    assert answer.reward == pytest.approx(
-        record.ranking.reward(payoffs_of(record), Outcome(2, True)), rel=1e-15
-    )
+    expected = record.ranking.reward(payoffs, Outcome(2, True))
+    assert answer.reward == pytest.approx(expected, rel=1e-15)
     answer = engine.settle("v", "b", told(2, False, costs=[0.25, 1]))
     assert (answer.spent, answer.reward) == (1.25, math.fsum([-0.2, -1.25]))
     assert answer.outcome.costs == [0.25, 1.0]
@@ -236,9 +212,9 @@ def test_what_the_tries_really_cost_counts_in_place_of_the_plan(engine):
     assert item.spent == 0.125
     assert engine.read("v", "c").outcome.costs == [0.125]
     assert engine.latest("v").decisions[0].outcome.costs == [0.125]
-    engine.decide("v", asked("unpriced"))
-    answer = engine.settle("v", "unpriced", told(1, True, costs=[0.4]))
-    assert (answer.reward, answer.spent) == (0.6, 0.4)
+    engine.decide("m", asked("x"))  # without a plan
+    answer = engine.settle("m", "x", told(1, True, costs=[0.4]))
+    assert (answer.reward, answer.spent, engine.model("m").stats.spent) == (0.6, 0.4, 0.4)
 
 
 def test_a_policy_learns_from_real_costs_without_those_of_failures_left_out(engine, monkeypatch):
@@ -259,14 +235,6 @@ def test_a_policy_learns_from_real_costs_without_those_of_failures_left_out(engi
 # the log
 
 
-def test_a_replay_gives_the_same_policy_and_the_same_sums(engine, reopen):
-    play(engine, "m", 60)
-    stats = engine.model("m").stats
-    assert fresh(engine).snapshot() == engine.model("m").snapshot()
-    engine.close()
-    assert reopen().model("m").stats == stats
-
-
 @pytest.mark.parametrize(
     ("policy", "dim", "mode"),
     [
@@ -279,22 +247,23 @@ def test_every_policy_is_replayed_with_prices(engine, policy, dim, mode):
     topics = {"topics": np.eye(DIM).tolist()} if policy == "dep" else {}
     request = ModelRequest(dim=dim, policy=policy, settings=topics, max_budget=3, mode=mode)
     model, _ = engine.create("p", request)
+    prices = {"costs": COSTS, "values": VALUES}
     for i in range(8):
         rows = np.abs(asked(seed=i).features).tolist()
-        prices = {"costs": COSTS, "values": VALUES}
-        asks = asked(f"d{i}", features=rows, baseline=["c3", "c1"], **prices)
+        request = asked(f"d{i}", features=rows, baseline=["c3", "c1"], **prices)
         if dim is None:
-            priced = zip(asks.ids, COSTS, VALUES, strict=True)
-            offered = [{"id": name, "cost": c, "value": v} for name, c, v in priced]
-            asks = DecisionRequest(id=f"d{i}", candidates=offered, baseline=["c3", "c1"])
-        decision = engine.decide("p", asks)
-        paid = [COSTS[int(one.id[1])] for one in decision.sequence]
-        assert [one.cost for one in decision.sequence] == paid
+            priced = zip(request.ids, COSTS, VALUES, strict=True)
+            offered = [{"id": name, "cost": cost, "value": value} for name, cost, value in priced]
+            request = DecisionRequest(id=f"d{i}", candidates=offered, baseline=["c3", "c1"])
+        decision = engine.decide("p", request)
+        paid = [COSTS[int(choice.id[1])] for choice in decision.sequence]
+        assert [choice.cost for choice in decision.sequence] == paid
+        for choice in decision.proposal.sequence if mode == "shadow" else ():
+            assert choice.cost == COSTS[int(choice.id[1])]
         settled = engine.settle("p", decision.id, told(len(paid), i % 2 == 0 and bool(paid)))
         assert settled.spent == math.fsum(paid)
-        assert engine.decide("p", asks) == decision  # from the log
-    row = next(row for row in engine.store.models() if row.name == "p")
-    assert replay(engine.store, row, fresh=True).snapshot() == model.snapshot()
+        assert engine.decide("p", request) == decision  # from the log
+    assert fresh(engine, "p").snapshot() == model.snapshot()
     chances = [row["propensity"] for row in rows_of(engine, "p")]
     if policy in ("plackett-luce", "eps", "rand") and mode == "online":
         assert all(0.0 < chance <= 1.0 for chance in chances)
@@ -303,9 +272,9 @@ def test_every_policy_is_replayed_with_prices(engine, policy, dim, mode):
 # sums
 
 
-def play(engine, name, rounds, seed=0):
+def play(engine, name, rounds):
     """Rounds with prices, real costs, sums that do not fit into a float, and missing outcomes."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     for i in range(rounds):
         prices = {}
         if rng.random() < 0.8:
@@ -317,31 +286,31 @@ def play(engine, name, rounds, seed=0):
         if rng.random() < 0.5:
             more["costs"] = np.round(rng.uniform(0, 10.0 ** rng.integers(-6, 6), tried), 6).tolist()
         if rng.random() < 0.9:
-            engine.settle(
-                name, decision.id, told(tried, bool(tried and rng.random() < 0.5), **more)
-            )
+            succeeded = bool(tried and rng.random() < 0.5)
+            engine.settle(name, decision.id, told(tried, succeeded, **more))
 
 
-@pytest.mark.parametrize("stored", [False, True])
-def test_sums_are_those_of_the_export_to_the_last_bit(engine, stored):
+@pytest.mark.parametrize("keep", [True, False])
+def test_sums_are_those_of_the_export_and_of_a_replay_to_the_last_bit(engine, reopen, keep):
     """And every row can be recomputed from its parts: exactly, rounded once."""
-    make(engine, "v", store_candidates=stored)
+    make(engine, "v", store_candidates=keep)
     play(engine, "v", 150)
     stats = engine.describe(engine.model("v")).stats
-    rows = [row for row in rows_of(engine, "v") if row["tried"] is not None]
+    exported = rows_of(engine, "v")
+    rows = [row for row in exported if row["tried"] is not None]
     assert len(rows) == stats.outcomes
     assert stats.total_reward == math.fsum(row["reward"] for row in rows)
     assert stats.total_spent == math.fsum(row["spent"] for row in rows)
     assert float(sum(Fraction(row["reward"]) for row in rows)) == stats.total_reward
     assert stats.total_reward != sum(row["reward"] for row in rows)  # a plain sum has lost cents
     assert stats.mean_spent == stats.total_spent / stats.outcomes
-    for row in rows:
-        tried, costs = row["tried"], row["outcome_costs"]
-        assert (row["items"] is None) != stored
-        if row["costs"] is not None:
-            assert stored or len(row["costs"]) == max(row["order"], default=-1) + 1
+    for row in exported:
+        if row["planned_costs"] is not None:
             assert row["planned_costs"] == [row["costs"][i] for i in row["order"]]
             assert row["planned_values"] == [row["success_values"][i] for i in row["order"]]
+            assert keep or len(row["costs"]) == max(row["order"], default=-1) + 1
+    for row in rows:
+        tried, costs = row["tried"], row["outcome_costs"]
         if costs is None:
             costs = (row["planned_costs"] or [0.0] * tried)[:tried]
         assert row["spent"] == float(sum(map(Fraction, costs)))
@@ -350,6 +319,10 @@ def test_sums_are_those_of_the_export_to_the_last_bit(engine, stored):
             earned = Fraction(row["rewards"][tried - 1])
             earned += Fraction(row["planned_values"][tried - 1] if row["planned_values"] else 0)
         assert row["reward"] == float(earned - sum(map(Fraction, costs)))
+    assert fresh(engine, "v").snapshot() == engine.model("v").snapshot()
+    stats = engine.model("v").stats
+    engine.close()
+    assert reopen().model("v").stats == stats
 
 
 def test_outcomes_that_count_expected_costs_are_counted_and_told(records, reopen):
@@ -376,18 +349,6 @@ def test_outcomes_that_count_expected_costs_are_counted_and_told(records, reopen
     assert reopen().model("r").stats.estimated == 1
 
 
-def test_exact_sums_do_not_depend_on_the_order():
-    rng = np.random.default_rng(0)
-    numbers = (rng.normal(size=400) * 10.0 ** rng.integers(-9, 12, 400)).tolist()
-    forth, back = [0.0], [0.0]
-    for one, other in zip(numbers, reversed(numbers), strict=True):
-        forth, back = exact_sum(*forth, one), exact_sum(*back, other)
-    assert forth == back
-    assert sum(map(Fraction, forth)) == sum(map(Fraction, numbers))
-    assert forth[0] == math.fsum(numbers)
-    assert exact_sum(0.1, -0.1) == [0.0]
-
-
 def test_records_are_exported_with_their_prices(records):
     records.create("s", ModelRequest(max_budget=2, store_candidates=True))
     records.decide("s", routed("x"))
@@ -405,27 +366,36 @@ def test_records_are_exported_with_their_prices(records):
 # over HTTP
 
 
-def test_the_api_and_its_client_take_and_give_prices(http):
-    with Client(str(http.base_url), ADMIN) as client:
-        settings = {"dim": DIM, "patience": 0.9}
-        client.create_model("v", currency="USD", **settings)
-        client.create_model("v", currency="EUR", **settings)
-        with pytest.raises(InvalidInput, match="currency"):
-            client.create_model("v", currency="x" * 13, **settings)
-        items = np.full((3, DIM), 0.3)
-        prices = {"costs": np.array([0.1, 0.2, 0.3]), "values": [0.0, 1.0, 2.0]}
-        decision = client.decide("v", ["a", "b", "c"], items, **prices, patience=0.8, budget=2)
-        assert {one.id: one.cost for one in decision.sequence}.items() <= {
-            "a": 0.1, "b": 0.2, "c": 0.3
-        }.items()  # fmt: skip
-        answer = client.settle("v", decision.id, tried=1, succeeded=True, costs=[0.15])
-        assert (answer.spent, answer.outcome.costs) == (0.15, [0.15])
-        assert client.read("v", decision.id).patience == 0.8
-        assert (client.model("v").currency, client.model("v").stats.total_spent) == ("EUR", 0.15)
-        assert 'longrank_model_spent{model="v"} 0.15' in http.get("/metrics").text
-        with pytest.raises(CallFailed, match=r"^costs\[0\] must"):
-            client.settle("v", decision.id, tried=1, succeeded=True, costs=[-1.0])
-        client.create_model("plain")
+def test_the_api_and_the_client_take_and_give_prices(http):
+    url = "/v1/models/r/decisions"
+    assert http.put("/v1/models/r", json={"max_budget": 2, "currency": "EUR"}).status_code == 201
+    body = {"id": "x", "candidates": ROUTES, **PAYOFFS, "patience": 0.9}
+    decided = http.post(url, json=body).json()
+    assert {"cost", "value", "adds"} <= set(decided["sequence"][0])
+    tried = len(decided["sequence"])
+    told_so = {"tried": tried, "succeeded": False, "costs": [0.5] * tried}
+    settled = http.put(f"{url}/x/outcome", json=told_so).json()
+    model = http.get("/v1/models/r").json()
+    assert settled["spent"] == model["stats"]["total_spent"] == 0.5 * tried
+    assert settled["reward"] == model["stats"]["total_reward"]
+    assert f'longrank_model_spent{{model="r"}} {0.5 * tried}' in http.get("/metrics").text
+    changed = http.put("/v1/models/r", json={"max_budget": 2, "currency": "USD"})
+    assert (changed.status_code, changed.json()["currency"]) == (200, "USD")
+    assert http.put("/v1/models/r", json={"max_budget": 2, "currency": "x" * 13}).status_code == 422
+    wrong = {"tried": 1, "succeeded": True, "costs": [-1.0]}
+    assert http.put(f"{url}/x/outcome", json=wrong).json()["parameter"] == "costs[0]"
+    http.put("/v1/models/plain", json={"max_budget": 2})
     plain = http.post("/v1/models/plain/decisions", json={"candidates": ["a", "b"]}).json()
     assert "cost" not in plain["sequence"][0]
     assert "loss_bound" not in plain
+    with Client(str(http.base_url), ADMIN) as client:
+        client.create_model("v", dim=DIM, currency="EUR", patience=0.9)
+        items, costs = np.full((3, DIM), 0.3), np.array([0.1, 0.2, 0.3])
+        prices = {"costs": costs, "values": [0.0, 1.0, 2.0]}
+        decision = client.decide("v", ["a", "b", "c"], items, **prices, patience=0.8, budget=2)
+        assert [choice.cost for choice in decision.sequence] == [
+            costs["abc".index(choice.id)] for choice in decision.sequence
+        ]
+        answer = client.settle("v", decision.id, tried=1, succeeded=True, costs=[0.15])
+        assert (answer.spent, answer.outcome.costs) == (0.15, [0.15])
+        assert (client.read("v", decision.id).patience, client.model("v").currency) == (0.8, "EUR")

@@ -1,39 +1,54 @@
-"""PostgreSQL: several processes on one log, restarted under load."""
+"""PostgreSQL: several processes on one log; one that stops costs the others little."""
 
 from __future__ import annotations
 
 import json
+import signal
+import threading
+from contextlib import contextmanager
 
+import msgspec
+import psycopg
 import pytest
 from killing import Load, check, make_model
 from process import Server, once
-from serving import DIM, asked, free_port, told, until
+from serving import asked, execute, follow, free_port, make, play, told, until
 
-from longrank.service import messages
 from longrank.service.engine import catalog
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys, digest
 from longrank.service.errors import StoreDamaged, StoreFailed, Unknown
+from longrank.service.store import sql
 from longrank.service.store.postgres import PostgresStore
 
 pytestmark = pytest.mark.postgres
 
 
+PATIENCE = 60.0  # seconds, on a busy machine; benchmarks/service/hostile_cluster.py measures
+
+
 @pytest.fixture
-def engines(database, clock):
-    """Two engines on one database."""
-    both = [Engine(PostgresStore(database), clock=clock).start() for _ in range(2)]
-    both[0].create("m", messages.ModelRequest(dim=DIM, policy="ind", max_budget=5))
-    yield both
-    for engine in both:
-        engine.close()
+def servers(database):
+    """Two real servers on one database, with one model."""
+    settings = ("--snapshot-every", "50", "--log-level", "warning")
+    both = [Server(database, free_port(), *settings) for _ in range(2)]
+    try:
+        for server in both:
+            server.start()
+        for server in both:
+            server.ready()
+        make_model(both[0].port)
+        yield both
+    finally:
+        for server in both:
+            server.process.send_signal(signal.SIGCONT)
+            server.kill()
 
 
-def follow(engines):
-    for engine in engines:
-        engine.renew()
-        engine.follow()
-        until(lambda engine=engine: not any(map(engine.learning, engine.models())))
+def leads(engine):
+    """Whether it leads, perhaps since the server has noticed that a connection is gone."""
+    engine.renew()
+    return engine.leads(engine.model("m"))
 
 
 def test_each_process_applies_what_all_of_them_have_logged(engines):
@@ -61,12 +76,7 @@ def test_when_a_process_is_gone_another_does_the_upkeep(engines):
     first.store.close()  # without a word
     second.follow()
     assert second.model("m").version == 10
-
-    def taken_over() -> bool:  # once the server has noticed that the connection is gone
-        second.renew()
-        return second.leads(second.model("m"))
-
-    until(taken_over)
+    until(lambda: leads(second))
 
 
 def test_a_process_that_is_behind_when_another_drops_goes_on_from_a_snapshot(
@@ -74,9 +84,7 @@ def test_a_process_that_is_behind_when_another_drops_goes_on_from_a_snapshot(
 ):
     first, second = engines
     follow(engines)
-    for i in range(10):
-        second.decide("m", asked(f"d{i}", seed=i, ttl=10.0))
-        second.settle("m", f"d{i}", told(1, i % 3 == 0))
+    play(second, count=10, ttl=10.0)
     clock.now += 1000.0
     with Engine(PostgresStore(database), clock=clock) as third:  # it has replayed all of that
         assert third.drop("m", 500.0) == 10
@@ -88,8 +96,7 @@ def test_a_process_that_is_behind_when_another_drops_goes_on_from_a_snapshot(
 
 def test_what_the_database_quotes_of_a_row_is_told_to_nobody(engines, caplog):
     first, _ = engines
-    rule = "ALTER TABLE log ADD CHECK (id <> 'x')"
-    first.store.writer.call(lambda session: session.execute(rule))
+    execute(first.store, "ALTER TABLE log ADD CHECK (id <> 'x')")
     with pytest.raises(StoreFailed, match="check constraint") as caught:
         first.decide("m", asked("x"))
     assert "check constraint" in caplog.text
@@ -103,7 +110,7 @@ def test_models_and_keys_that_another_process_made_are_known(engines, clock):
     _, key = here.make(first.model("m").number)
     there.load()
     assert there.known(digest(key)) == first.model("m").number
-    first.create("m", messages.ModelRequest(dim=DIM, policy="ind", max_budget=5, mode="frozen"))
+    make(first, "m", mode="frozen")
     second.follow()
     assert second.model("m").spec.request.mode == "frozen"
     first.delete("m")
@@ -111,18 +118,13 @@ def test_models_and_keys_that_another_process_made_are_known(engines, clock):
     assert second.models() == []
 
 
-def insert_model(store, name, spec):
-    """Create a model as another version of longrank does, without a first snapshot."""
-    sql = (
-        "INSERT INTO models(model, name, created, floor, spec) "
-        "SELECT max(model) + 1, ?, 0, 0, ? FROM models"
-    )
-    store.writer.call(lambda session: session.execute(sql, (name, json.dumps(spec).encode())))
+NEWER = """INSERT INTO models(model, name, created, floor, spec)
+SELECT max(model) + 1, 'bad', 0, 0, ? FROM models"""  # as another version does, without a snapshot
 
 
 def test_a_model_that_cannot_be_loaded_stops_no_other(engines, database, caplog):
     first, second = engines
-    insert_model(first.store, "bad", {"version": 7, "shape": "unheard of"})
+    execute(first.store, NEWER, json.dumps({"version": 7, "shape": "unheard of"}).encode())
     first.decide("m", asked("x"))
     first.settle("m", "x", told())
     for _ in range(3):
@@ -144,7 +146,7 @@ def test_a_model_that_cannot_be_loaded_stops_no_other(engines, database, caplog)
 
 def test_a_model_that_one_process_cannot_follow_is_left_to_another(engines, monkeypatch, caplog):
     first, second = engines
-    first.create("other", messages.ModelRequest(dim=DIM, policy="ind", max_budget=5))
+    make(first, "other")
     follow(engines)
     for name in ("m", "other"):
         first.decide(name, asked("x"))
@@ -179,62 +181,152 @@ def test_a_model_that_cannot_be_read_now_is_not_suspended(engines, monkeypatch):
     assert second.model("m").stats.decisions == 1
 
 
-def test_two_servers_and_a_restarted_database_under_load_lose_nothing(cluster, database):
-    servers = [
-        Server(database, free_port(), "--snapshot-every", "50", "--log-level", "warning")
-        for _ in range(2)
-    ]
-    try:
-        for server in servers:
-            server.start()
-        for server in servers:
-            server.ready()
-        make_model(servers[0].port)
-        with Load([server.port for server in servers]) as load:
-            for _ in range(2):
-                load.more(60)
-                cluster.stop("immediate")
-                cluster.start()
+def test_two_servers_and_a_restarted_database_under_load_lose_nothing(cluster, database, servers):
+    with Load([server.port for server in servers]) as load:
+        for _ in range(2):
             load.more(60)
-            servers[0].kill()
-            load.more(60)
-            servers[0].start().ready()
-            load.more(60)
-        versions = {}
+            cluster.stop("immediate")
+            cluster.start()
+        load.more(60)
+        servers[0].kill()
+        load.more(60)
+        servers[0].start().ready()
+        load.more(60)
+    versions = {}
 
-        def agree() -> bool:
-            for server in servers:
-                status, model = once(server.port, "GET", "/v1/models/m")
-                assert status in (200, 503)
-                versions[server.port] = model.get("state_hash")
-            learned = model["stats"]["outcomes"] if status == 200 else -1
-            return len(set(versions.values())) == 1 and learned >= len(load.outcomes)
-
-        until(agree)
-    finally:
+    def agree() -> bool:
         for server in servers:
-            server.kill()
+            status, model = once(server.port, "GET", "/v1/models/m")
+            assert status in (200, 503)
+            versions[server.port] = model.get("state_hash")
+        learned = model["stats"]["outcomes"] if status == 200 else -1
+        return len(set(versions.values())) == 1 and learned >= len(load.outcomes)
+
+    until(agree)
+    for server in servers:
+        server.kill()
     with Engine(PostgresStore(database)) as engine:
         engine.follow()
         check(engine, load)
         assert engine.model("m").state_hash() in versions.values()
 
 
-def test_a_database_that_is_away_is_told_and_comes_back(cluster, engines):
+@contextmanager
+def stopped_within(store, *statements):
+    """A session of a process that was stopped within a transaction."""
+    session = store.connect(write=True)
+    session.execute(sql.BEGIN)
+    for statement in statements:
+        session.execute(statement)
+    yield session
+    session.close()
+
+
+def within(seconds, work):
+    """The result of work in another thread; it fails if that takes too long."""
+    results = []
+    thread = threading.Thread(target=lambda: results.append(work()), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert results, f"it took more than {seconds} seconds"
+    return results[0]
+
+
+def test_a_process_stopped_within_a_transaction_holds_up_no_write(engines):
+    first, second = engines
+    with stopped_within(first.store, "UPDATE counter SET seq = seq + 1") as session:
+        assert within(PATIENCE, lambda: second.decide("m", asked("x"))).id == "x"
+        with pytest.raises(psycopg.Error):  # when it is woken
+            session.execute("COMMIT")
+    second.follow()
+    assert second.model("m").stats.decisions == 1
+
+
+def test_no_write_waits_forever_for_a_lock(engines, database):
+    """The holder is no process of ours, so that nothing ends its session."""
+    _, second = engines
+    with psycopg.connect(database) as other:
+        other.execute("UPDATE counter SET seq = seq")
+
+        def refused():
+            with pytest.raises(StoreFailed, match="timeout"):
+                second.decide("m", asked("x"))
+            return True
+
+        assert within(PATIENCE, refused)
+        assert "lock timeout" in second.trouble
+        other.rollback()
+    second.store.probe()
+    second.renew()
+    second.follow()
+    assert second.trouble is None
+
+
+@pytest.mark.usefixtures("engines")
+def test_a_starting_process_takes_no_lock_that_writers_wait_for(database):
+    with psycopg.connect(database) as other:
+        other.execute("LOCK TABLE log IN ROW EXCLUSIVE MODE")
+        within(PATIENCE, lambda: PostgresStore(database)).close()
+
+
+def test_a_stopped_process_loses_its_lease_and_can_save_nothing_when_it_is_woken(engines):
+    first, second = engines
+    model = first.model("m")
+    first.renew()
+    first.decide("m", asked("x"))
+    first.settle("m", "x", told())
+    for engine in engines:
+        engine.follow()
+    until(lambda: leads(second), PATIENCE)
+    assert not first.leads(model)
+    with pytest.raises(psycopg.Error):  # as it believed a moment ago
+        first.store._leases.write(lambda session: session.execute("SELECT 1"))
+    assert first.model("m").snapshot() == second.model("m").snapshot()
+
+
+def test_a_database_that_is_away_is_told_and_comes_back(engines, cluster, monkeypatch):
     first, _ = engines
     first.decide("m", asked("before"))
+    first.renew()
+    first.follow()
+    assert first.trouble is None
     cluster.stop("immediate")
     try:
+        for call in (first.renew, first.follow, lambda: first.read("m", "before")):
+            with pytest.raises(StoreFailed):
+                call()
+        monkeypatch.setattr("longrank.service.engine.engine.MAX_WAIT", 0.0)
+        assert "the database has not answered" in first.trouble
         for _ in range(2):
             with pytest.raises(StoreFailed):
                 first.decide("m", asked("during"))
-        with pytest.raises(StoreFailed):
-            first.read("m", "before")
-        with pytest.raises(StoreFailed):
-            first.follow()
     finally:
         cluster.start()
+    monkeypatch.undo()
     first.decide("m", asked("after"))
     assert first.read("m", "before").id == "before"
-    first.follow()
+
+    def recovered():
+        try:
+            first.renew()
+            first.follow()
+        except StoreFailed:
+            return False
+        return first.trouble is None
+
+    until(recovered)
     assert first.model("m").stats.decisions == 2
+
+
+def test_a_real_process_that_is_stopped_costs_the_others_nothing_they_notice(servers):
+    stopped, (first, second) = servers[0].process, (server.port for server in servers)
+    until(lambda: once(second, "GET", "/v1/models/m")[0] == 200)
+    stopped.send_signal(signal.SIGSTOP)
+    decision = msgspec.to_builtins(asked("x"))
+    assert once(second, "POST", "/v1/models/m/decisions", decision)[0] == 201
+    outcome = {"tried": 1, "succeeded": True}
+    assert once(second, "PUT", "/v1/models/m/decisions/x/outcome", outcome)[0] == 200
+    until(lambda: once(second, "GET", "/v1/models/m")[1]["version"] == 1, PATIENCE)
+    stopped.send_signal(signal.SIGCONT)
+    until(lambda: once(first, "GET", "/v1/models/m")[1].get("version") == 1)
+    until(lambda: once(first, "GET", "/readyz")[0] == 200)

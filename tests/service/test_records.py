@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -105,12 +104,11 @@ def test_the_answer_names_candidates_and_what_spoke_for_and_against_them(engine)
 
 
 def test_a_plain_name_is_a_record_with_an_id_and_one_without_is_named_by_its_position(engine):
-    engine.decide("m", routed("x", candidates=["a", "b"]))
-    assert engine.decide("m", routed("x", candidates=[{"id": "a"}, {"id": "b"}]))
-    with pytest.raises(Conflict):
-        engine.decide("m", routed("x", candidates=["a", "c"]))
-    with pytest.raises(Conflict):
-        engine.decide("m", routed("x", candidates=["a", "b"], context={"brand": "mc"}))
+    answer = engine.decide("m", routed("x", candidates=["a", "b"]))
+    assert engine.decide("m", routed("x", candidates=[{"id": "a"}, {"id": "b"}])) == answer
+    for other in (["a", "c"], VISA), (["a", "b"], {"brand": "mc"}):
+        with pytest.raises(Conflict):
+            engine.decide("m", routed("x", candidates=other[0], context=other[1]))
     unnamed = engine.decide("m", routed(candidates=[{"region": "eu"}, {"id": 7}]))
     assert set(names(unnamed)) <= {"0", "7"}
     assert names(unnamed)
@@ -120,23 +118,20 @@ def test_attempts_and_what_is_not_attributable_may_be_told_by_name(engine):
     def settled(name, **outcome):
         return engine.settle("m", name, OutcomeRequest(**outcome))
 
-    for name in "xyz":
-        sequence = names(engine.decide("m", routed(name)))
-        assert len(sequence) == 2
-    first, second = sequence = names(engine.decide("m", routed("z")))
+    for name in "xz":
+        first, second = sequence = names(engine.decide("m", routed(name)))
     done = settled("z", tried=sequence, succeeded=False, not_attributable=[second])
     assert (done.outcome.tried, done.not_attributable, done.learned) == (2, [2], True)
-    same = {"tried": 2, "succeeded": False, "not_attributable": [2]}
-    assert settled("z", **same).repeated
+    assert settled("z", tried=2, succeeded=False, not_attributable=[2]).repeated
     first, second = names(engine.read("m", "x"))
-    with pytest.raises(InvalidInput, match="tried must name the first candidates"):
-        settled("x", tried=[second], succeeded=False)
-    with pytest.raises(InvalidInput, match="not_attributable"):
-        settled("x", tried=[first], succeeded=False, not_attributable=["nobody"])
-    with pytest.raises(InvalidInput, match="not_attributable"):
-        settled("x", tried=[first], succeeded=True, not_attributable=[first])
+    for parameter, outcome in (
+        ("tried must name the first candidates", {"tried": [second], "succeeded": False}),
+        ("not_attrib", {"tried": [first], "succeeded": False, "not_attributable": ["nobody"]}),
+        ("not_attrib", {"tried": [first], "succeeded": True, "not_attributable": [first]}),
+    ):
+        with pytest.raises(InvalidInput, match=parameter):
+            settled("x", **outcome)
     assert settled("x", tried=[first], succeeded=True).outcome == messages.Observed(1, True)
-    assert settled("y", succeeded_id=names(engine.read("m", "y"))[0]).learned
 
 
 def test_in_shadow_mode_the_baseline_is_learned_from_and_the_proposal_has_reasons(engine):
@@ -170,25 +165,22 @@ def test_every_state_is_that_of_the_library_and_of_a_replay(where, clock, policy
         hashes = [engine.model("m").state_hash(), fresh(engine).state_hash()]
         rows = engine.store.oldest(engine.model("m").number, 0, 100)
     receipts = {}
-    for entry, settled in sorted(
-        [(e, None) for e, _ in rows] + [(e, s) for e, s in rows if s],
-        key=lambda pair: pair[0].seq if pair[1] is None else pair[1].seq,
-    ):
-        request = payment(int(entry.id[1:]))
-        if settled is None:
-            payoffs = Payoffs(request.rewards, request.losses)
-            receipts[entry.id] = own.propose(
+    for entry in sorted((entry for row in rows for entry in row if entry), key=lambda e: e.seq):
+        receipt = receipts.get(entry.id)
+        if receipt is None:
+            request = payment(int(entry.id[1:]))
+            receipts[entry.id] = receipt = own.propose(
                 request.candidates,
-                payoffs,
+                Payoffs(request.rewards, request.losses),
                 context=request.context,
                 rng=generator(seed, entry.id),
             )
-            own.record_decision(receipts[entry.id])
-        elif settled.outcome().learn:
-            outcome = settled.outcome()
-            own.learn(receipts[entry.id], Outcome(outcome.tried, outcome.succeeded))
-        if settled is None and engine.store.exclusive:
-            assert entry.decision().ranking.order.tolist() == receipts[entry.id].order.tolist()
+            own.record_decision(receipt)
+            if engine.store.exclusive:
+                assert entry.decision().ranking.order.tolist() == receipt.order.tolist()
+        elif entry.outcome().learn:
+            outcome = entry.outcome()
+            own.learn(receipt, Outcome(outcome.tried, outcome.succeeded))
     if engine.store.exclusive:  # otherwise a process may rank from a state that is a moment old
         hashes.append(hashlib.sha256(own.to_bytes()).hexdigest())
     with Engine(open_store(where), clock=clock) as engine:
@@ -197,43 +189,31 @@ def test_every_state_is_that_of_the_library_and_of_a_replay(where, clock, policy
     assert len(set(hashes)) == 1
 
 
-def test_a_policy_that_does_not_learn_names_candidates_too(engine):
-    engine.create("r", ModelRequest(policy="rand"))
-    answer = engine.decide("r", routed("x"))
-    assert names(answer)[0] in engine.read("r", "x").explanation
-    assert engine.settle("r", "x", told()).learned
-    with pytest.raises(Unknown, match="has no schema"):
-        engine.schema(engine.model("r"))
-
-
-def test_an_outcome_that_comes_later_cannot_stop_a_model(engine):
+@pytest.mark.parametrize(
+    "contexts",
+    [
+        ({"x": 3.0}, {"x": "three"}),
+        ({"y": [1.0, 2.0]}, {"y": [1.0, 2.0, 3.0]}),
+        ({"z": ["a"]}, {"z": "a"}),
+        ({f"f0_{j}": 1.0 for j in range(200)}, {f"f1_{j}": 1.0 for j in range(200)}),
+    ],
+    ids=["kind", "length", "tags", "too many"],
+)
+def test_an_outcome_that_comes_later_cannot_stop_a_model(engine, contexts):
     """Two decisions wait that disagree about a field: the first that is learned from is right."""
-    many = [{f"f{i}_{j}": 1.0 for j in range(200)} for i in range(2)]
-    pairs = {
-        "kind": ({"x": 3.0}, {"x": "three"}),
-        "list": ({"y": [1.0, 2.0]}, {"y": [1.0, 2.0, 3.0]}),
-        "tags": ({"z": ["a"]}, {"z": "a"}),
-        "many": many,
-    }
-    for name, contexts in pairs.items():
-        for i, context in enumerate(contexts):
-            # one per model, since the last fills the schema
-            model = f"{name}-model"
-            engine.create(model, ModelRequest())
-            engine.decide(model, routed(f"{name}{i}", context=context))
-    for name in pairs:
-        for i in range(2):
-            assert engine.settle(f"{name}-model", f"{name}{i}", told(1, True)).learned
-        model = engine.model(f"{name}-model")
-        assert model.version == 2
-        first, second = pairs[name]
-        assert engine.decide(model.name, routed(context=first)).sequence
-        if name == "many":  # only the fields that fit are used
-            assert engine.decide(model.name, routed(context={**second, "new": 1})).sequence
-            assert ("context", "new") in engine.schema(model).left_out
-            continue
+    for i, context in enumerate(contexts):
+        engine.decide("m", routed(f"d{i}", context=context))
+    for i in range(2):
+        assert engine.settle("m", f"d{i}", told(1, True)).learned
+    model, (first, second) = engine.model("m"), contexts
+    assert model.version == 2
+    assert engine.decide("m", routed(context=first)).sequence
+    if len(first) > 1:  # only the fields that fit are used
+        assert engine.decide("m", routed(context={**second, "new": 1})).sequence
+        assert ("context", "new") in engine.schema(model).left_out
+    else:
         with pytest.raises(InvalidInput, match="must"):
-            engine.decide(model.name, routed(context={**second, "new": 1}))
+            engine.decide("m", routed(context={**second, "new": 1}))
     assert engine.broken is None
 
 
@@ -243,18 +223,15 @@ def test_threads_may_decide_at_the_same_time(engine):
     def offered(i):
         return [f"c{i}-{j}" for j in range(1000)]
 
+    def decide(i):
+        return engine.decide("m", routed(f"t{i}", candidates=offered(i)))
+
     with ThreadPoolExecutor(8) as pool:
-        list(
-            pool.map(
-                lambda i: engine.decide("m", routed(f"t{i}", candidates=offered(i))), range(40)
-            )
-        )
-    model = engine.model("m")
+        list(pool.map(decide, range(40)))
+    model, payoffs = engine.model("m"), Payoffs(**PAYOFFS)
     for i in range(40):
         record = engine.store.find(model.number, f"t{i}")[0].decision()
-        alone = model.policy.receipt(
-            offered(i), Payoffs(**PAYOFFS), record.played.order, context=VISA
-        )
+        alone = model.policy.receipt(offered(i), payoffs, record.played.order, context=VISA)
         assert record.ranking.features == alone.features
 
 
@@ -268,6 +245,7 @@ DECLARED = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:the schema crosses")
 def test_the_schema_is_readable_as_it_was_declared_and_as_it_was_inferred(http):
     made = http.put("/v1/models/m", json={"schema": DECLARED})
     assert (made.status_code, made.json()["dim"]) == (201, 0)
@@ -279,58 +257,44 @@ def test_the_schema_is_readable_as_it_was_declared_and_as_it_was_inferred(http):
     body = msgspec.to_builtins(routed("x"))
     body["context"] |= {"mcc": 5411, "trace": {"any": ["thing"]}}
     assert http.post(DECISIONS, json=body).status_code == 201
-    assert (
-        http.put(f"{DECISIONS}/x/outcome", json={"tried": 1, "succeeded": True}).status_code == 200
-    )
-    found = http.get("/v1/models/m/schema").json()
-    kinds = {(one["side"], one["name"]): one["kind"] for one in found["fields"]}
-    assert kinds["candidate", "id"] == "category"
-    assert kinds["context", "mcc"] == "category"
-    assert ("context", "trace") not in kinds
-    amount = next(one for one in found["fields"] if one["name"] == "amount")
+    told = {"tried": 1, "succeeded": True}
+    assert http.put(f"{DECISIONS}/x/outcome", json=told).status_code == 200
+    after = http.get("/v1/models/m/schema").json()
+    fields = {(field["side"], field["name"]): field for field in after["fields"]}
+    assert fields["candidate", "id"]["kind"] == fields["context", "mcc"]["kind"] == "category"
+    assert ("context", "trace") not in fields
+    amount = fields["context", "amount"]
     assert (amount["low"], amount["median"], amount["high"]) == (120.0, 120.0, 120.0)
-    assert {tuple(pair) for pair in found["crossed"]} == set(map(tuple, DECLARED["cross"]))
-    assert (found["ignored"], found["not_crossed"], found["idle"]) == (["trace"], 0, [])
-    assert 0 < found["columns"]["used"] <= found["columns"]["limit"] == 1 << 18
-    assert found["columns"]["replaced"] == 0
+    assert {tuple(pair) for pair in after["crossed"]} == set(map(tuple, DECLARED["cross"]))
+    assert (after["ignored"], after["not_crossed"], after["idle"]) == (["trace"], 0, [])
+    assert 0 < after["columns"]["used"] <= after["columns"]["limit"] == 1 << 18
+    assert after["columns"]["replaced"] == 0
     assert http.get(f"{DECISIONS}/x").json()["context"]["trace"] == {"any": ["thing"]}
-
-
-@pytest.mark.filterwarnings("ignore:the schema crosses")
-def test_the_schema_says_which_fields_change_nothing(engine):
-    schema = messages.SchemaRequest(cross=[("id", "brand")])
-    engine.create("c", ModelRequest(schema=schema))
-    engine.decide("c", routed("x"))
-    engine.settle("c", "x", told())
-    assert engine.schema(engine.model("c")).idle == ["amount"]
+    http.put("/v1/models/c", json={"schema": {"cross": [["id", "brand"]]}})
+    http.post("/v1/models/c/decisions", json=msgspec.to_builtins(routed("x")))
+    http.put("/v1/models/c/decisions/x/outcome", json=told)
+    assert http.get("/v1/models/c/schema").json()["idle"] == ["amount"]  # it changes nothing
 
 
 REFUSED = [
     ({"policy": "ind"}, "dim"),
-    ({"policy": "dep", "settings": {"topics": 3}}, "dim"),
     ({"policy": "oracle", "settings": {"weights": [0.1]}}, "dim"),
     ({"dim": 3, "schema": {}}, "schema"),
     ({"policy": "rand", "schema": {}}, "schema"),
     ({"settings": {"schema": {}}}, "settings"),
-    ({"settings": {"forgetting": 0.1}}, "forgetting"),
     ({"schema": {"fields": {"a": "nothing"}}}, "fields['a']"),
-    ({"schema": {"fields": {"id": "number"}}}, "fields['id']"),
     ({"schema": {"fields": {"a": {"kind": "text", "log": True}}}}, "fields['a'].log"),
     ({"schema": {"fields": {"a": {"kind": "text", "more": 1}}}}, "schema.fields[...].more"),
     ({"schema": {"cross": [["a"]]}}, "schema.cross[0]"),
     ({"schema": {"ignore": "trace"}}, "schema.ignore"),
-    ({"schema": {"fields": {"a" * 200: "text"}}}, None),
     ({"schema": {"fields": {f"f{i}": "text" for i in range(300)}}}, "schema.fields"),
-    ({"dim": 0}, "dim"),
-]  # fmt: skip
+]
 
 
 def test_a_model_that_cannot_be_is_refused(http):
     for wanted, parameter in REFUSED:
         answer = http.put("/v1/models/m", json=wanted)
-        assert answer.status_code == 422, answer.text
-        if parameter is not None:
-            assert answer.json()["parameter"] == parameter
+        assert (answer.status_code, answer.json()["parameter"]) == (422, parameter)
     assert http.get("/v1/models").json()["models"] == []
 
 
@@ -345,8 +309,13 @@ def test_models_with_dim_go_on_beside_those_without(engine):
         engine.decide("m", asked())
     with pytest.raises(InvalidInput, match="candidate 0 must be an object or a name"):
         engine.decide("m", routed(candidates=[messages.Candidate("a", [0.1])]))
-    with pytest.raises(Unknown, match="has no schema"):
-        engine.schema(engine.model("v"))
+    engine.create("r", ModelRequest(policy="rand"))  # it does not learn, but names candidates
+    answer = engine.decide("r", routed("x"))
+    assert names(answer)[0] in engine.read("r", "x").explanation
+    assert engine.settle("r", "x", told()).learned
+    for name in "vr":
+        with pytest.raises(Unknown, match="has no schema"):
+            engine.schema(engine.model(name))
 
 
 # what is stored
@@ -372,12 +341,14 @@ def test_an_export_has_the_context_and_all_candidates_where_they_are_stored(engi
         engine.settle(name, "x", told())
         (row,) = pq.read_table(io.BytesIO(exported(engine, name))).to_pylist()
         assert json.loads(row["context"]) == VISA
-        assert row["features"] is None
-        assert row["items"] is None
-        assert row["learned"]
+        assert (row["features"], row["items"], row["learned"]) == (None, None, True)
         offered = [{"id": each} if isinstance(each, str) else each for each in ROUTES]
         assert (row["candidates"] and json.loads(row["candidates"])) == (offered if keep else None)
         assert row["sequence"] == [["adyen", "stripe", "worldpay"][i] for i in row["order"]]
+        (line,) = map(json.loads, exported(engine, name, "jsonl").splitlines())
+        assert (line["id"], line["context"], line["candidates"]) == (
+            *("x", VISA), offered if keep else None,
+        )  # fmt: skip
 
 
 def test_an_export_is_a_log_that_teaches_what_the_model_learned(engine, folder):
@@ -397,41 +368,22 @@ def test_an_export_is_a_log_that_teaches_what_the_model_learned(engine, folder):
             assert pack(learner.state()[part]) == pack(model.policy.state()[part])
 
 
-def test_where_pyarrow_is_not_installed_json_lines_are_exported_and_parquet_says_what_it_needs(
-    engine, monkeypatch
-):
-    engine.decide("m", routed("x"))
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    (row,) = map(json.loads, exported(engine, "m", "jsonl").splitlines())
-    assert (row["id"], row["context"], row["candidates"]) == ("x", VISA, None)
-    with pytest.raises(InvalidInput, match=r"format must be jsonl, .*'\.\[logs\]'"):
-        exported(engine, "m")
-
-
 # what is refused
 
 LONG = "x" * 5000
 HOSTILE = {
     "nested": ({"id": "a", "x": {"y": 1}}, "candidates[1].x"),
-    "a list of lists": ({"id": "a", "x": [[1]]}, "candidates[1].x"),
     "a mixed list": ({"id": "a", "x": [1, "b"]}, "candidates[1].x"),
     "a large number": ({"id": "a", "x": 10**400}, "candidates[1].x"),
     "a long text": ({"id": "a", "x": LONG}, "candidates[1].x"),
-    "a long list": ({"id": "a", "x": [0] * 3000}, "candidates[1].x"),
-    "a long tag": ({"id": "a", "x": [LONG]}, "candidates[1].x"),
     "large numbers in a list": ({"id": "a", "x": [1e300, 1e300]}, "candidates[1].x"),
     "a long name": ({"id": "a", LONG: 1}, "the name of a field"),
     "a long id": ({"id": "a" * 300}, "candidates[1].id"),
-    "an empty id": ({"id": ""}, "candidates[1].id"),
     "an id that is a list": ({"id": ["a"]}, "candidates[1].id"),
     "an id that is a large number": ({"id": 10**30}, "candidates[1].id"),
-    "an id that is true": ({"id": True}, "candidates[1].id"),
     "the same id": ({"id": "known"}, "candidates"),
     "the id that another shows": ({"id": 0}, "candidates"),
     "a number": (7, "candidates[1]"),
-    "null": (None, "candidates[1]"),
-    "a list": ([["id", "a"]], "candidates[1]"),
 }
 
 
@@ -439,19 +391,12 @@ def test_nothing_that_is_sent_is_answered_with_a_5xx_or_changes_anything(http):
     http.put("/v1/models/m", json={})
     before = http.get("/v1/models/m").json()
     for what, (candidate, parameter) in HOSTILE.items():
-        answer = http.post(
-            DECISIONS, json={"candidates": [{"id": "known"}, candidate, {"id": "0"}]}
-        )
-        assert answer.status_code == 422, what
-        assert answer.json()["parameter"] == parameter, what
-        if parameter.startswith("candidates[1]."):
+        offered = [{"id": "known"}, candidate, {"id": "0"}]
+        answer = http.post(DECISIONS, json={"candidates": offered})
+        assert (answer.status_code, answer.json()["parameter"]) == (422, parameter), what
+        if parameter == "candidates[1].x":
             answer = http.post(DECISIONS, json={"candidates": ["a"], "context": candidate})
-            if not parameter.endswith(
-                ".id"
-            ):  # the context may have a field of any kind with that name
-                assert answer.status_code == 422, what
-                assert answer.json()["parameter"] == parameter.replace("candidates[1]", "context")
-            assert answer.status_code < 500, what
+            assert (answer.status_code, answer.json()["parameter"]) == (422, "context.x"), what
     deep = b'{"candidates":[{"id":"a","x":%s}]}'
     kind = {"Content-Type": "application/json"}
     for depth in (500, 990, 5000):
@@ -463,16 +408,12 @@ def test_nothing_that_is_sent_is_answered_with_a_5xx_or_changes_anything(http):
         assert 400 <= answer.status_code < 500, literal
     for body in ({"candidates": ["a"], "context": [1]}, {"context": {}}, {"candidates": {"a": 1}}):
         assert http.post(DECISIONS, json=body).status_code == 422
-    packed = msgspec.msgpack.encode(
-        {"candidates": [{"id": "a", "x": msgspec.msgpack.Ext(5, b"odd")}]}
-    )
-    msgpack = {"Content-Type": "application/msgpack"}
-    assert http.post(DECISIONS, content=packed, headers=msgpack).status_code == 422
+    odd = {"candidates": [{"id": "a", "x": msgspec.msgpack.Ext(5, b"odd")}]}
+    head = {"Content-Type": "application/msgpack"}
+    content = msgspec.msgpack.encode(odd)
+    assert http.post(DECISIONS, content=content, headers=head).status_code == 422
     after = http.get("/v1/models/m").json()
-    assert (before["state_hash"], after["stats"]["decisions"]) == (
-        after["state_hash"],
-        sum(one["status"] == "pending" for one in http.get(DECISIONS).json()["decisions"]),
-    )
+    assert (before["state_hash"], 0) == (after["state_hash"], after["stats"]["decisions"])
 
 
 KEYS = st.sampled_from(["id", "a", "b", ""]) | st.text(max_size=4)
@@ -513,63 +454,55 @@ def test_any_json_is_answered_or_refused_and_what_is_refused_changes_nothing(eng
     assert fresh(engine).state_hash() == model.state_hash()
 
 
-def test_a_field_that_changes_its_kind_is_refused_in_one_sentence(engine):
-    engine.decide("m", routed("x"))
-    engine.settle("m", "x", told())
-    before = engine.model("m").state_hash()
-    with pytest.raises(InvalidInput) as caught:
-        engine.decide("m", routed(context={"brand": "visa", "amount": "much"}))
-    assert str(caught.value) == (
-        "context, field 'amount' must be a number, as this field is a number, got 'much'"
-    )
-    assert engine.model("m").state_hash() == before
-
-
-def test_few_candidates_may_have_many_fields_but_all_together_not_too_many(engine):
+def test_few_candidates_may_have_many_fields_and_extremes_but_all_together_not_too_many(engine):
     wide = {f"f{i}": [f"t{j}" for j in range(60)] for i in range(200)}
     assert engine.decide("m", routed(candidates=[{"id": "a", **wide}, {"id": "b"}])).sequence
     engine.create("other", ModelRequest())
     many = [{"id": "a", **wide}, *(f"c{i}" for i in range(400))]
     with pytest.raises(InvalidInput, match="values together"):
         engine.decide("other", routed(candidates=many))
-    shapes = [{"id": f"s{i}", f"f{i % 100}": 1, f"g{i // 100}": 2} for i in range(300)]
-    assert engine.decide("other", routed(candidates=shapes)).sequence
-
-
-def test_extremes_are_answered_and_learned_from(engine):
     extremes = {"a": 1e308, "b": -5e-324, "c": 2**64, "d": True, "e": None, "": "", "id": "x"}
     odd = {"id": "\u2028\U0001f600", "x\x1fy": "\x00"}
-    answer = engine.decide("m", routed("x", candidates=[odd, {}], context=extremes))
-    assert engine.settle("m", "x", told(len(answer.sequence), False)).learned
-    assert engine.read("m", "x").context == extremes
-    assert fresh(engine).state_hash() == engine.model("m").state_hash()
+    answer = engine.decide("other", routed("x", candidates=[odd, {}], context=extremes))
+    assert engine.settle("other", "x", told(len(answer.sequence), False)).learned
+    assert engine.read("other", "x").context == extremes
+    assert fresh(engine, "other").state_hash() == engine.model("other").state_hash()
 
 
 # the client
 
 
-def test_the_client_sends_records_names_and_frames(http):
+def test_the_client_sends_records_names_frames_and_the_declaration_of_a_schema(http):
+    frame = pd.DataFrame({"id": ["a", "b"], "fee": [1.0, np.nan], "n": [1, 2]})
+    exact = {"amount": Decimal("3.00"), "tip": Decimal("0.50")}
     with Client(str(http.base_url), ADMIN, retries=0) as client:
-        assert client.create_model("m", schema={"fields": {"amount": "number"}}).key
+        schema = Schema({"amount": Number(log=True), "mcc": "category"}, ignore=["trace"])
+        assert client.create_model("m", schema=schema).key
+        sent = client.schema("m")
+        declared = {name: (field.kind, field.log) for name, field in sent.declared.items()}
+        assert declared == {"amount": ("number", True), "mcc": ("category", False)}
+        assert sent.ignored == ["trace"]
+        for wrong, parameter in (({"schema": {"fields": 3}}, "schema.fields"), ({"d": 3}, "d")):
+            with pytest.raises(InvalidInput) as refused:
+                client.create_model("n", **wrong)
+            assert refused.value.parameter == parameter
         answer = client.decide("m", candidates=ROUTES, context=VISA, **PAYOFFS)
         assert set(names(answer)) <= {"adyen", "stripe", "worldpay"}
         assert client.settle("m", answer.id, tried=names(answer), succeeded=True).learned
-        frame = pd.DataFrame({"id": ["a", "b"], "fee": [1.0, np.nan], "n": [1, 2]})
-        amount = np.float64(3.0)
-        assert client.decide("m", candidates=frame, context={"amount": amount}, **PAYOFFS).sequence
-        exact = {"amount": Decimal("3.00"), "tip": Decimal("0.50")}
+        amount = {"amount": np.float64(3.0)}
+        assert client.decide("m", candidates=frame, context=amount, **PAYOFFS).sequence
         answer = client.decide("m", candidates=["a"], context=exact, **PAYOFFS)
         assert client.settle("m", answer.id, tried=1, succeeded=True).learned
-        assert {one.name: one.kind for one in client.schema("m").fields}["tip"] == "number"
-        assert {one.name for one in client.schema("m").fields} >= {"id", "brand", "amount"}
-        assert client.model("m").dim == 0
-        with pytest.raises(CallFailed, match=r"^context\.amount must be a number") as caught:
+        kinds = {field.name: field.kind for field in client.schema("m").fields}
+        assert kinds["tip"] == "number"
+        assert set(kinds) >= {"id", "brand", "amount"}
+        rule = r"^context\.amount must be a number, as this field is a number, got 'much'"
+        before = client.model("m").state_hash
+        with pytest.raises(CallFailed, match=rule) as caught:
             client.decide("m", candidates=["a"], context={"amount": "much"})
-        assert caught.value.status == 422
+        assert (caught.value.status, client.model("m").state_hash) == (422, before)
         with pytest.raises(InvalidInput, match="candidates must be a list of dictionaries"):
             client.decide("m", candidates=np.ones((2, 2)))
-        with pytest.raises(InvalidInput, match="candidate 0, field 'x' must be text, a number"):
-            client.decide("m", candidates=[{"id": "a", "x": object()}])
 
 
 ODD = {
@@ -599,7 +532,7 @@ def test_the_client_takes_and_refuses_what_the_library_does(http):
         return None
 
     def fields(described):
-        return {(one["side"], one["name"], one["kind"]) for one in described}
+        return {(field["side"], field["name"], field["kind"]) for field in described}
 
     with Client(str(http.base_url), ADMIN, retries=0) as client:
         for i, what in enumerate(ODD):
@@ -607,31 +540,8 @@ def test_the_client_takes_and_refuses_what_the_library_does(http):
             client.create_model(model)
             for round_ in (([{"id": "a"}, odd], {}), (["a"], odd)):
                 assert refusal(decide_and_settle, *round_) == refusal(rank_and_learn, *round_), what
-            shared = [one for one in policy.schema.describe() if one["side"] == "context"]
+            shared = [field for field in policy.schema.describe() if field["side"] == "context"]
             known = map(msgspec.to_builtins, client.schema(model).fields)
             assert fields(known) >= fields(shared), what
         with pytest.raises(InvalidInput, match="whole numbers of at most 64 bits"):
             client.decide("m0", candidates=["a"], context={"n": 2**70})
-
-
-def test_the_client_sends_the_declaration_of_a_schema(http):
-    schema = Schema(
-        {"amount": Number(log=True), "mcc": "category"}, cross=[("id", "mcc")], ignore=["trace"]
-    )
-    with Client(str(http.base_url), ADMIN, retries=0) as client:
-        assert client.create_model("m", schema=schema).key
-        found = client.schema("m")
-        assert {name: (one.kind, one.log) for name, one in found.declared.items()} == {
-            "amount": ("number", True),
-            "mcc": ("category", False),
-        }
-        assert found.ignored == ["trace"]
-        for settings, parameter in (
-            ({"schema": 3}, "schema"),
-            ({"schema": {"fields": 3}}, "schema.fields"),
-            ({"dim": "three"}, "dim"),
-            ({"dims": 3}, "dims"),
-        ):
-            with pytest.raises(InvalidInput) as caught:
-                client.create_model("n", **settings)
-            assert caught.value.parameter == parameter

@@ -9,28 +9,23 @@ from serving import DIM, asked, make, told
 from longrank import Payoffs, named
 from longrank.errors import InvalidInput
 from longrank.service import messages
-from longrank.service.errors import Conflict
+from longrank.service.errors import Conflict, Unknown
 from longrank.service.store.records import DECISION, OUTCOME
 from longrank.service.upkeep import Upkeep
 
 
-def test_an_outcome_can_be_the_id_of_what_succeeded(engine):
+def test_an_outcome_can_be_the_id_of_what_succeeded_and_is_learned_once(engine):
     decision = engine.decide("m", asked("x"))
-    request = messages.OutcomeRequest(succeeded_id=decision.sequence[1].id)
-    assert engine.settle("m", "x", request).outcome == messages.Observed(2, True)
+    second = decision.sequence[1].id
+    answer = engine.settle("m", "x", messages.OutcomeRequest(succeeded_id=second))
+    assert (answer.outcome, answer.learned) == (messages.Observed(2, True), True)
     assert engine.settle("m", "x", told(2, True)).repeated
-
-
-def test_what_is_recorded_and_not_learned_says_why(engine, clock):
-    before = engine.model("m").state_hash()
-    engine.decide("m", asked("late", ttl=10.0))
-    engine.decide("m", asked("card"))
-    clock.now += 10.0
-    assert engine.settle("m", "late", told()).why == "expired"
-    answer = engine.settle("m", "card", told(2, False, attributable=False, reason="expired card"))
-    assert (answer.why, answer.reason) == ("not attributable", "expired card")
-    assert engine.model("m").state_hash() == before
-    assert engine.read("m", "late").outcome == messages.Observed(1, True)
+    assert engine.model("m").stats.learned == engine.model("m").policy.learner.updates / 2 == 1
+    with pytest.raises(Conflict):
+        engine.settle("m", "x", told(1, False))
+    for unknown in (("m", "nobody"), ("nobody", "x")):
+        with pytest.raises(Unknown):
+            engine.settle(*unknown, told())
 
 
 def test_an_outcome_that_cannot_be_is_refused_and_changes_nothing(engine):
@@ -39,7 +34,6 @@ def test_an_outcome_that_cannot_be_is_refused_and_changes_nothing(engine):
         {"tried": 4, "succeeded": False},
         {"tried": 0, "succeeded": True},
         {"tried": 1},
-        {"succeeded": True},
         {"succeeded_id": "nobody"},
         {"tried": 3, "succeeded_id": "c0"},
         {"tried": 1, "succeeded": True, "not_attributable": [1]},
@@ -47,6 +41,28 @@ def test_an_outcome_that_cannot_be_is_refused_and_changes_nothing(engine):
         with pytest.raises(InvalidInput):
             engine.settle("m", "x", messages.OutcomeRequest(**outcome))
     assert engine.model("m").stats.outcomes == 0
+
+
+@pytest.mark.parametrize(
+    ("why", "outcome"),
+    [
+        ("expired", told(1, True)),
+        ("not attributable", told(2, False, attributable=False, reason="expired card")),
+        ("nothing was tried", told(0, False)),
+        ("frozen", told(1, True)),
+    ],
+)
+def test_what_is_recorded_and_not_learned_says_why(engine, clock, why, outcome):
+    make(engine, "m", mode="frozen" if why == "frozen" else "online")
+    empty = {"ids": [], "features": []} if why == "nothing was tried" else {}
+    engine.decide("m", asked("x", ttl=10.0, **empty))
+    before = engine.model("m").state_hash()
+    clock.now += 10.0 if why == "expired" else 9.0
+    answer = engine.settle("m", "x", outcome)
+    assert (answer.learned, answer.why, answer.reason) == (False, why, outcome.reason)
+    assert engine.model("m").state_hash() == before
+    observed = messages.Observed(outcome.tried, outcome.succeeded)
+    assert engine.read("m", "x").outcome == observed
 
 
 def test_of_an_outcome_only_the_attributable_part_is_learned(engine):
@@ -76,36 +92,36 @@ def test_a_sequence_cut_short_is_given_up_and_one_tried_to_the_end_declined(engi
     assert stats.curve.give_ups == [1.0, 0.0, 0.0, 1.0]
 
 
-def test_a_missing_outcome_means_failed_where_the_model_says_so(engine, clock, reopen):
-    model = make(engine, "strict", missing="failed", ttl=60.0)
-    decision = engine.decide("strict", asked("x"))
-    engine.decide("m", asked("x", ttl=60.0))
+@pytest.mark.parametrize("missing", ["unobserved", "failed"])
+def test_a_missing_outcome_means_what_the_model_says(engine, clock, reopen, missing):
+    strict, frozen = (
+        make(engine, mode, mode=mode, missing=missing, ttl=60.0) for mode in ("online", "frozen")
+    )
+    decision = engine.decide("online", asked("x"))
+    engine.decide("frozen", asked("x"))
+    before = strict.state_hash(), frozen.state_hash()
     clock.now += 59.0
     Upkeep(engine).keep()
-    assert model.stats.outcomes == 0
+    assert strict.stats.outcomes == 0
     clock.now += 1.0
     for _ in range(2):
         Upkeep(engine).keep()
-    assert (model.stats.outcomes, model.stats.learned) == (1, 1)
-    stats = engine.describe(engine.model("m")).stats  # there it means unobserved
-    assert (stats.pending, stats.expired, stats.outcomes) == (0, 1, 0)
-    assert engine.read("strict", "x").outcome == messages.Observed(len(decision.sequence), False)
-    with pytest.raises(Conflict, match="expired and was recorded as failed"):
-        engine.settle("strict", "x", told())
-    state = model.snapshot()
+    stats, failed = engine.describe(strict).stats, missing == "failed"
+    assert (stats.pending, stats.expired) == (0, not failed)
+    assert strict.stats.outcomes == strict.stats.learned == failed
+    assert (before[0] == strict.state_hash(), before[1] == frozen.state_hash()) == (
+        not failed,
+        True,
+    )
+    if failed:
+        last = messages.Observed(len(decision.sequence), False)
+        assert engine.read("online", "x").outcome == last
+        assert engine.read("frozen", "x").outcome_record.why == "frozen"
+        with pytest.raises(Conflict, match="expired and was recorded as failed"):
+            engine.settle("online", "x", told())
+    state = strict.snapshot()
     engine.close()
-    assert reopen().model("strict").snapshot() == state
-
-
-def test_many_outcomes_at_once_have_a_result_each(engine):
-    for i in range(3):
-        engine.decide("m", asked(f"d{i}"))
-    told_so = [("d0", True), ("d1", False), ("nobody", True), ("d0", True), ("d0", False)]
-    items = [messages.BatchItem(id=name, tried=1, succeeded=good) for name, good in told_so]
-    found = engine.settle_many("m", items)
-    kinds = [type(one).__name__ for one in found]
-    assert kinds == ["OutcomeAnswer", "OutcomeAnswer", "Unknown", "OutcomeAnswer", "Conflict"]
-    assert engine.model("m").stats.learned == 2
+    assert reopen().model("online").snapshot() == state
 
 
 def test_outcomes_of_one_request_are_learned_in_the_order_of_their_decisions(engine, clock):
@@ -121,8 +137,8 @@ def test_outcomes_of_one_request_are_learned_in_the_order_of_their_decisions(eng
             messages.BatchItem(id=name, tried=1, succeeded=good[name])
             for name in sorted(good, key=lambda name: (good[name], name))
         ]
-        found = engine.settle_many("nightly", items)
-        assert [answer.id for answer in found] == [item.id for item in items]
+        answers = engine.settle_many("nightly", items)
+        assert [answer.id for answer in answers] == [item.id for item in items]
     model = engine.model("nightly")
     entries = engine.store.after(model.number, 0, limit=2_000)
     decided, settled = ([e.id for e in entries if e.kind == kind] for kind in (DECISION, OUTCOME))

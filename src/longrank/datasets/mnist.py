@@ -10,7 +10,6 @@ import math
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,6 @@ from longrank.errors import BadFile
 Bytes = NDArray[np.uint8]
 
 _MAGIC = {1: 2049, 3: 2051}  # unsigned bytes in one dimension, in three
-_BLOCK = 1 << 20
 
 TRAIN_IMAGES = ("train-images-idx3-ubyte", "train-images.idx3-ubyte")
 TRAIN_LABELS = ("train-labels-idx1-ubyte", "train-labels.idx1-ubyte")
@@ -67,36 +65,22 @@ def _read_pair(path: Path, images: Names, labels: Names) -> tuple[Bytes, Bytes]:
 
 def read_idx(path: Path, names: Names, *, dimensions: int) -> Bytes:
     """Read an array of bytes, of one dimension (labels) or three (images)."""
+    size, magic = 4 * (1 + dimensions), _MAGIC[dimensions]
     with opened(path, names) as (stream, label):
         try:
-            header = stream.read(4 * (1 + dimensions))
-            magic = int.from_bytes(header[:4])
-            if len(header) < 4 or magic != _MAGIC[dimensions]:
-                shown = magic if len(header) >= 4 else f"{len(header)} bytes"
-                raise BadFile(
-                    f"{label} must begin with the magic number {_MAGIC[dimensions]}, got {shown}"
-                )
-            if len(header) < 4 * (1 + dimensions):
-                raise BadFile(
-                    f"{label} must have a header of {4 * (1 + dimensions)} bytes, got {len(header)}"
-                )
-            shape = struct.unpack(f">{dimensions}I", header[4:])
-            count = math.prod(shape)
-            values = _read_up_to(stream, count + 1)
+            data = stream.read()
         except DAMAGED as error:
             raise BadFile(f"{label} cannot be read: {error}") from error
-    if len(values) != count:
-        got = "more" if len(values) > count else str(len(values))
-        raise BadFile(f"{label} must have {count} bytes after its header, got {got}")
-    return np.frombuffer(values, np.uint8).reshape(shape)
-
-
-def _read_up_to(stream: IO[bytes], maximum: int) -> bytes:
-    """Read in blocks, because a damaged header may ask for more than the memory."""
-    values = bytearray()
-    while block := stream.read(min(_BLOCK, maximum - len(values))):
-        values += block
-    return bytes(values)
+    if len(data) < 4 or int.from_bytes(data[:4]) != magic:
+        shown = int.from_bytes(data[:4]) if len(data) >= 4 else f"{len(data)} bytes"
+        raise BadFile(f"{label} must begin with the magic number {magic}, got {shown}")
+    if len(data) < size:
+        raise BadFile(f"{label} must have a header of {size} bytes, got {len(data)}")
+    shape = struct.unpack(f">{dimensions}I", data[4:size])
+    if len(data) - size != math.prod(shape):
+        rule = f"must have {math.prod(shape)} bytes after its header, got {len(data) - size}"
+        raise BadFile(f"{label} {rule}")
+    return np.frombuffer(data, np.uint8, offset=size).reshape(shape)
 
 
 def _by(images: Bytes) -> str:

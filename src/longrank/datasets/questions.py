@@ -23,6 +23,12 @@ SCORES = ("train.json",)
 PRICES = ("default_llm.json",)
 PARTS = (SCORES, PRICES)
 SUCCESS = 0.5  # the score from which on an answer counts as right
+_REFUSED = (ValueError, LookupError, TypeError)
+_QUESTION = (
+    "a question of text with a cluster_id (a whole number or a name) and scores from 0 to 1, "
+    "of the same models as the first"
+)
+_PRICE = "input_price and an output_price, numbers of at least 0,"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,22 +80,19 @@ def read(path: Path) -> Questions:
     models: list[str] = []
     texts, clusters, scores = [], [], []
     for number, row in enumerate(rows, 1):
-        where = f"{label}, question {number},"
-        text, cluster, given = _fields(row, ("question", "cluster_id", "scores"), where)
-        if not isinstance(text, str):
-            raise BadFile(f"{where} must have a question of text, got {_shown(text)}")
-        if isinstance(cluster, bool) or not isinstance(cluster, int | str):
-            rule = "must have a cluster_id, a whole number or a name"
-            raise BadFile(f"{where} {rule}, got {_shown(cluster)}")
-        if not isinstance(given, dict) or not given:
-            raise BadFile(f"{where} must have scores by model, got {_shown(given)}")
-        models = models or sorted(given)
-        if sorted(given) != models:
-            odd = ", ".join(sorted(set(given) ^ set(models)))
-            raise BadFile(f"{where} must have scores of the same models as the first: not so {odd}")
+        try:
+            text, cluster, given = row["question"], row["cluster_id"], row["scores"]
+            models = models or sorted(given)
+            if not isinstance(text, str) or type(cluster) not in (int, str) or not models:
+                raise ValueError
+            if sorted(given) != models:
+                raise ValueError
+            scores.append([_number(given[model], 1.0) for model in models])
+        except _REFUSED:
+            where = f"{label}, question {number},"
+            raise BadFile(f"{where} must be {_QUESTION}, got {_shown(row)}") from None
         texts.append(text)
         clusters.append(str(cluster))
-        scores.append([_number(given[model], f"{where} score of {model}", 1.0) for model in models])
     prices = _read_prices(path, models)
     answered = np.array(scores) >= SUCCESS
     return Questions(tuple(texts), tuple(clusters), tuple(models), prices, answered)
@@ -97,15 +100,13 @@ def read(path: Path) -> Questions:
 
 def _read_prices(path: Path, models: Sequence[str]) -> NDArray[np.float64]:
     listed, label = _load(path, PRICES)
-    if not isinstance(listed, dict):
-        raise BadFile(f"{label} must hold the prices of models by name, got {_shown(listed)}")
     prices = []
     for model in models:
-        if model not in listed:
-            raise BadFile(f"{label} must have a price for every model with scores, none of {model}")
-        fields = ("input_price", "output_price")
-        both = zip(fields, _fields(listed[model], fields, f"{label}, {model},"), strict=True)
-        prices.append(sum(_number(value, f"{label}, {model}, {name}") for name, value in both))
+        try:
+            row = listed[model]
+            prices.append(_number(row["input_price"]) + _number(row["output_price"]))
+        except _REFUSED:
+            raise BadFile(f"{label} must have an {_PRICE} for {model}") from None
     if not any(prices):
         raise BadFile(f"{label} must have a price above 0, got 0 for every model")
     return np.array(prices)
@@ -121,21 +122,9 @@ def _load(path: Path, names: Names) -> tuple[Any, str]:
             raise BadFile(f"{label} must be JSON: {error}") from error
 
 
-def _fields(row: Any, names: Sequence[str], where: str) -> list[Any]:
-    if not isinstance(row, dict):
-        raise BadFile(f"{where} must be a dictionary, got {_shown(row)}")
-    for name in names:
-        if name not in row:
-            raise BadFile(f"{where} must have the field {name!r}, got {_shown(list(row))}")
-    return [row[name] for name in names]
-
-
-def _number(value: Any, where: str, maximum: float = math.inf) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadFile(f"{where} must be a number, got {_shown(value)}")
-    if not (math.isfinite(value) and 0.0 <= value <= maximum):
-        rule = "be at least 0" if maximum == math.inf else f"lie between 0 and {maximum:g}"
-        raise BadFile(f"{where} must {rule}, got {value}")
+def _number(value: Any, maximum: float = math.inf) -> float:
+    if isinstance(value, bool) or not 0.0 <= value <= maximum or value == math.inf:
+        raise ValueError
     return float(value)
 
 

@@ -6,12 +6,14 @@ about 200 per user or item.
 
 from __future__ import annotations
 
+import io
 import json
 from array import array
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,10 +125,14 @@ def read(path: Path, form: Format, limit: int | None = None) -> Ratings:
     users, items, ratings = array("i"), array("i"), array("f")
     parse = form.parse
     number = 0
-    with opened(path, form.names) as (stream, label):
+    with (
+        opened(path, form.names) as (stream, label),
+        io.BufferedReader(cast(io.RawIOBase, stream), _BLOCK) as buffered,
+    ):
+        lines = iter(lambda: buffered.readline(_MAX_LINE + 2), b"")
         try:
-            for number, line in enumerate(_lines(stream, limit), 1):
-                if len(line) > _MAX_LINE:
+            for number, line in enumerate(islice(lines, limit), 1):
+                if len(line) > _MAX_LINE + 1:
                     rule = f"must have at most {_MAX_LINE} bytes, got more"
                     raise BadFile(f"{label}, line {number} {rule}")
                 if number == 1 and form.header is not None:
@@ -155,25 +161,6 @@ def read(path: Path, form: Format, limit: int | None = None) -> Ratings:
     )
 
 
-def _lines(stream: IO[bytes], limit: int | None) -> Iterator[bytes]:
-    """Return the lines of a stream, without line ends; one that is too long is the last."""
-    left = limit
-    rest = b""
-    while block := stream.read(_BLOCK):
-        lines = (rest + block).split(b"\n")
-        rest = lines.pop()
-        if left is not None:
-            lines = lines[:left]
-            left -= len(lines)
-        yield from lines
-        if left == 0:
-            return
-        if len(rest) > _MAX_LINE:
-            break
-    if rest:
-        yield rest
-
-
 def _shown(line: bytes) -> str:
-    text = line[:60].decode("utf-8", "replace")
+    text = line.removesuffix(b"\n")[:60].decode("utf-8", "replace")
     return repr(text) + ("..." if len(line) > 60 else "")

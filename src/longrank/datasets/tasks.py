@@ -14,8 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import operator
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,23 +22,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank import packing
 from longrank.datasets import mnist, questions, ratings, stored
 from longrank.datasets.embed import Arrays, Matrix, Vector, embed_images, embed_ratings
 from longrank.datasets.stored import AnyPath, data_folder
-from longrank.disk import atomic
-from longrank.errors import InvalidInput, needs_extra
+from longrank.errors import BadFile, InvalidInput, needs_extra
 from longrank.plugins import entry_points, load_entry_point
 
 DIGITS = "digits"  # comes with scikit-learn
 GROUP = "longrank.tasks"
 VERSION = 1  # raised whenever equal settings give other arrays
-_SIZES: tuple[str, ...] = (
-    "sample",
-    "dim",
-    "users",
-    "items",
-)  # ``users`` and ``items`` are for ratings only
-_DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
+_SIZES: tuple[str, ...] = ("sample", "dim", "users", "items")  # the last two are for ratings only
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,41 +289,31 @@ def prepared(
     files: tuple[Path, ...],
     build: Callable[[], Arrays],
 ) -> Arrays:
-    """Return the arrays of these settings and files: read if built before, otherwise built.
-
-    A damaged file is built again.
-    """
+    """Return the arrays of these settings and files: read if built before, otherwise built."""
     key = describe(settings, files)
-    path = folder / "prepared" / f"{name}-{hashlib.sha256(key).hexdigest()[:16]}.npz"
-    arrays = _load(path, key)
-    if arrays is None:
-        arrays = build()
-        _store(path, key, arrays)
-    return arrays
+    digest = hashlib.sha256(key.encode()).hexdigest()[:16]
+    return kept(folder / "prepared" / f"{name}-{digest}.longrank", key, build)
 
 
-def describe(settings: Mapping[str, Any], files: tuple[Path, ...]) -> bytes:
+def kept(path: Path, key: str, build: Callable[[], packing.Tree]) -> packing.Tree:
+    """Return what ``path`` keeps under a key; without it, or if it is damaged, build it anew."""
+    try:
+        tree = packing.unpack(path.read_bytes(), str(path))
+        if tree["key"] == key:
+            return dict(tree["kept"])
+    except (OSError, BadFile, KeyError):
+        pass
+    built = build()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    packing.write(path, packing.pack({"key": key, "kept": built}))
+    return built
+
+
+def describe(settings: Mapping[str, Any], files: tuple[Path, ...]) -> str:
     """Describe everything that the arrays depend on; files count by name, size and time."""
     stamps = []
     for file in files:
         status = file.stat()
         stamps.append([file.name, status.st_size, status.st_mtime_ns])
     whole = {"version": VERSION, "settings": dict(settings), "files": stamps}
-    return json.dumps(whole, sort_keys=True).encode()
-
-
-def _load(path: Path, key: bytes) -> Arrays | None:
-    if not path.is_file():
-        return None
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        return arrays if arrays.pop("key").tobytes() == key else None
-    except _DAMAGED:
-        return None
-
-
-def _store(path: Path, key: bytes, arrays: Arrays) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, allow_pickle=False, key=np.frombuffer(key, np.uint8), **arrays)
+    return json.dumps(whole, sort_keys=True)

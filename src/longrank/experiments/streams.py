@@ -13,7 +13,8 @@ import numpy as np
 from longrank import packing
 from longrank.datasets import TASKS, Table, data_folder, table
 from longrank.datasets.embed import Matrix
-from longrank.errors import BadFile, InvalidInput, unknown
+from longrank.datasets.tasks import kept
+from longrank.errors import InvalidInput, unknown
 from longrank.experiments.settings import LATENT, Settings
 from longrank.features import Coverage, Mixture
 from longrank.jobs import one_thread
@@ -65,16 +66,12 @@ def mixture(task: str, topics: int, folder: str | None) -> Mixture:
     items = task_table(task, folder).embedding_items
     key = hashlib.sha256(items.tobytes() + f"{topics} {EMBEDDING_SEED} 1".encode()).hexdigest()
     path = data_folder(folder) / "prepared" / f"topics-{topics}-{key[:20]}.longrank"
-    if path.exists():
-        try:
-            return Mixture.from_state(packing.unpack(path.read_bytes(), str(path)))
-        except BadFile:
-            pass  # damaged: fitted anew below
-    with one_thread("fitting topics"):
-        fitted = Mixture.fit(items, topics, EMBEDDING_SEED, unit=True)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    packing.write(path, packing.pack(fitted.saved()))
-    return fitted
+
+    def fit() -> packing.Tree:
+        with one_thread("fitting topics"):
+            return Mixture.fit(items, topics, EMBEDDING_SEED, unit=True).saved()
+
+    return Mixture.from_state(kept(path, key, fit))
 
 
 @functools.lru_cache(maxsize=8)

@@ -23,7 +23,7 @@ SCALE = 0.15  # of the draws for records: see docs/how-it-learns.md
 
 
 def belief(
-    dim: int | None,
+    dim: int | None = None,
     max_budget: int | None = None,
     forgetting: float = 0.0,
     schema: Schema | None = None,

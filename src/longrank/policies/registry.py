@@ -12,14 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from longrank.errors import InvalidInput, unknown
 from longrank.features import Coverage
-from longrank.features.coverage import Topics
 from longrank.learners import MaximumLikelihood, OnlineNewton, Ridge
-from longrank.links import LOGISTIC, Link
 from longrank.plugins import entry_points, load_entry_point
 from longrank.policies.base import Policy
 from longrank.policies.default import belief, cautious, recommended
@@ -29,7 +24,6 @@ from longrank.policies.plackett_luce import PlackettLuce
 from longrank.policies.random import Random
 from longrank.policies.thompson import Thompson
 from longrank.policies.ucb import UCB
-from longrank.schema import Schema
 
 GROUP = "longrank.policies"
 
@@ -88,86 +82,38 @@ class Recipe:
         }
 
 
-def _thompson(
-    *,
-    dim: int | None = None,
-    schema: Schema | None = None,
-    max_budget: int | None = None,
-    scale: float = 1.0,
-    forgetting: float = 0.0,
-    patient: bool = False,
-    rng: np.random.Generator | int,
-) -> Policy:
-    learner, features = belief(dim, max_budget, forgetting, schema)
-    return Thompson(learner, features=features, scale=scale, rng=rng, patient=patient)
+def _combined(
+    policy: Callable[..., Policy], believe: Callable[..., Any], **own: Any
+) -> Callable[..., Policy]:
+    """Return a function that makes a policy over a belief; its settings are those of both.
+
+    ``believe`` returns a learner, or a learner and features. ``own`` are the policy's settings with
+    their defaults; ``topics`` are those of :class:`Coverage` features.
+    """
+    kind = inspect.Parameter.KEYWORD_ONLY
+    parts = [each.replace(kind=kind) for each in inspect.signature(believe).parameters.values()]
+    parts += [inspect.Parameter(name, kind, default=default) for name, default in own.items()]
+
+    def make(**settings: Any) -> Policy:
+        acting = own | {name: settings.pop(name) for name in own if name in settings}
+        believed = believe(**settings)
+        learner, features = believed if isinstance(believed, tuple) else (believed, None)
+        if "topics" in acting:
+            features = Coverage(acting.pop("topics"))
+        return policy(learner, features=features, **acting)
+
+    make.__signature__ = inspect.Signature(parts)  # type: ignore[attr-defined]
+    return make
 
 
-def _plackett_luce(
-    *,
-    dim: int | None = None,
-    schema: Schema | None = None,
-    max_budget: int | None = None,
-    temperature: float = 1.0,
-    forgetting: float = 0.0,
-    patient: bool = False,
-    rng: np.random.Generator | int,
-) -> Policy:
-    learner, features = belief(dim, max_budget, forgetting, schema)
-    return PlackettLuce(
-        learner, features=features, temperature=temperature, rng=rng, patient=patient
-    )
-
-
-def _ind(
-    *,
-    dim: int,
-    max_budget: int,
-    exploration: float = 0.1,
-    rate: float | None = None,
-    radius: float = 1.0,
-    link: Link | str = LOGISTIC,
-) -> Policy:
-    learner = OnlineNewton(dim, max_budget=max_budget, radius=radius, rate=rate, link=link)
-    return UCB(learner, exploration=exploration)
-
-
-def _dep(
-    *,
-    dim: int,
-    topics: Topics | ArrayLike,
-    max_budget: int,
-    exploration: float = 0.1,
-    rate: float | None = None,
-    radius: float = 1.0,
-    link: Link | str = LOGISTIC,
-) -> Policy:
-    learner = OnlineNewton(dim, max_budget=max_budget, radius=radius, rate=rate, link=link)
-    return UCB(learner, features=Coverage(topics), exploration=exploration)
-
-
-def _eps(
-    *,
-    dim: int,
-    max_budget: int,
-    epsilon: float = 0.1,
-    rng: np.random.Generator | int,
-    rate: float | None = None,
-    radius: float = 1.0,
-    link: Link | str = LOGISTIC,
-) -> Policy:
-    learner = OnlineNewton(dim, max_budget=max_budget, radius=radius, rate=rate, link=link)
-    return EpsilonGreedy(learner, epsilon=epsilon, rng=rng)
-
-
-def _c_ucb1(*, dim: int, exploration: float = 0.1) -> Policy:
-    return UCB(Ridge(dim), exploration=exploration)
-
-
-def _gl_cdcm(
-    *, dim: int, penalty: float = 1.0, exploration: float = 0.1, link: Link | str = LOGISTIC
-) -> Policy:
-    return UCB(MaximumLikelihood(dim, penalty=penalty, link=link), exploration=exploration)
-
+_NEEDED = inspect.Parameter.empty
+_thompson = _combined(Thompson, belief, scale=1.0, patient=False, rng=_NEEDED)
+_plackett_luce = _combined(PlackettLuce, belief, temperature=1.0, patient=False, rng=_NEEDED)
+_ind = _combined(UCB, OnlineNewton, exploration=0.1)
+_dep = _combined(UCB, OnlineNewton, topics=_NEEDED, exploration=0.1)
+_eps = _combined(EpsilonGreedy, OnlineNewton, epsilon=0.1, rng=_NEEDED)
+_c_ucb1 = _combined(UCB, Ridge, exploration=0.1)
+_gl_cdcm = _combined(UCB, MaximumLikelihood, exploration=0.1)
 
 _RATES = [1, 1.5, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50, 100]
 _ALPHAS = [1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10]

@@ -256,7 +256,7 @@ MALFORMED = {
     "a number in words": (
         {"candidates": [{"id": "adyen"}, {"id": "stripe", "fee": "high"}]},
         "candidate 1, field 'fee'",
-        "be a number, as this field is a number",
+        "be a number, as declared or as in earlier outcomes",
     ),
     "a text as a number": ({"context": {"brand": 7}}, "context, field 'brand'", "be text"),
     "a nested value": (
@@ -269,7 +269,11 @@ MALFORMED = {
     "a cost below 0": ({"costs": [0.1, -1.0]}, "costs", "be at least 0"),
     "a value in words": ({"success_values": ["a", 0.0]}, "success_values", "numbers"),
     "costs no list": ({"costs": 0.5}, "costs", "be a list"),
-    "too few bills": ({"outcome_costs": [0.1]}, "outcome_costs", "have 0 numbers, one a try"),
+    "too few bills": (
+        {"outcome_costs": [0.1]},
+        "outcome_costs",
+        "have 0 numbers, one for each try",
+    ),
     "a credit": ({"tried": 1, "outcome_costs": [-0.1]}, "outcome_costs", "be at least 0"),
     "prices twice": (
         {"costs": [0.0] * 2, "candidates": [{"id": "a", "cost": 0.1}, {"id": "b"}]},

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from longrank.document.numbers import counted
 from longrank.experiments.latent import PANELS, SIGNIFICANT, few_topics, latent
 from longrank.experiments.results import ResultRow
-from longrank.experiments.scores import Key, Score, Scores
+from longrank.experiments.scores import Key, Score, Scores, mean
 from longrank.experiments.settings import BUDGETS
 from longrank.experiments.tables import MNIST, PAPER_TASKS, SIX, label, published
 
@@ -56,7 +56,10 @@ def checks(rows: Sequence[ResultRow], scores: Scores) -> list[Check]:
         small_budgets(scores),
         dep_leads(scores),
         dep_trails(scores),
-        *(_said_held_out(trend(other)) for trend in (small_budgets, dep_leads, dep_trails)),
+        *(
+            replace(check, sentence=f"Held out: {check.sentence[0].lower()}{check.sentence[1:]}")
+            for check in (small_budgets(other), dep_leads(other), dep_trails(other))
+        ),
         slower(scores),
         *(correlated(scores, *panel) for panel in PANELS),
         *(correlated(few, *panel, max_topics=FEW) for panel in PANELS),
@@ -66,14 +69,10 @@ def checks(rows: Sequence[ResultRow], scores: Scores) -> list[Check]:
 def held_out(scores: Scores) -> Scores:
     """Return the scores that have held-out shuffles, with their mean as ``ncr_published``."""
     return {
-        key: replace(score, ncr_published=score.held_out.mean)
+        key: replace(score, ncr_published=ncr)
         for key, score in scores.items()
-        if score.held_out is not None
+        if (ncr := mean(score.held_out, "ncr_published")) is not None
     }
-
-
-def _said_held_out(check: Check) -> Check:
-    return replace(check, sentence=f"Held out: {check.sentence[0].lower()}{check.sentence[1:]}")
 
 
 @dataclass(frozen=True)
@@ -149,16 +148,11 @@ class Agreement:
 
     def closeness(self) -> list[Closeness]:
         """Count the scores of each policy within the tolerance, and those above and below it."""
-        number = published()
         counts = []
         for policy in self.policies:
             ours = [score for score in self.scores if score.key.policy == policy]
-            # Hundredths, since 0.58 - 0.56 is not 0.02 in floating point.
-            apart = [
-                round(100.0 * (round(score.ncr_published, 2) - number[score.key])) for score in ours
-            ]
-            most = round(100.0 * TOLERANCE)
-            above, below = sum(x > most for x in apart), sum(x < -most for x in apart)
+            apart = [round(round(s.ncr_published, 2) - published()[s.key], 2) for s in ours]
+            above, below = sum(x > TOLERANCE for x in apart), sum(x < -TOLERANCE for x in apart)
             settings = max((score.tried for score in ours), default=0)
             within = len(apart) - above - below
             counts.append(Closeness(policy, settings, len(apart), within, above, below))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from math import isnan, sqrt
 from operator import attrgetter
 from pathlib import Path
@@ -55,7 +56,12 @@ def write(
     add_tasks(page, tables, folder, out)
     few = min(score.rounds for score in scores.values()) < FEW_ROUNDS
     page.section("time", "Running time")
-    page.add(*_times(scores, few, folder))
+    if few:
+        page.add(
+            [], [Prose(f"Left out: with fewer than {FEW_ROUNDS} rounds, start-up would dominate.")]
+        )
+    else:
+        page.add(*figures.figure_of_seconds(scores, folder))
     page.section("lengths", "Lengths")
     page.add(*_lengths(scores, folder))
     page.section("notes", "How to read this", paragraphs("notes.md"))
@@ -81,7 +87,7 @@ def _origin(origin: Origin) -> str:
 def _task_blocks(
     table: PaperTable, panels: Sequence[tuple[str, int]], folder: Path, out: Path | None
 ) -> Drawn:
-    counts = [score.held_out.seeds for score in table.scores if score.held_out]
+    counts = [len(score.held_out) for score in table.scores if score.held_out]
     held_out, same_stream = [], _same_stream(table)
     settings: list[Block] = [
         details(table, attrgetter("rows"), "The best settings of each shuffle")
@@ -133,7 +139,7 @@ def _task_line(scores: Sequence[Score]) -> str:
     text = f"{', '.join(parts)}. Settings were searched on {searched} ({tried})"
     if not any(score.held_out for score in scores):
         return f"{text}; none was held out."
-    further = _range((s.held_out.seeds for s in scores if s.held_out), "other")
+    further = _range((len(s.held_out) for s in scores if s.held_out), "other")
     return f"{text}, and the best ones run on {further}."
 
 
@@ -203,18 +209,20 @@ def _grids(
 ) -> list[Block]:
     """Return a table for each scenario: all of it fits on a narrow screen, two on a wide one."""
     single = [table.only(scenario) for scenario in table.scenarios]
-    grids = [_grid(one, field, len(one.columns) > columns) for one in single]
+    grids = [grid(one, field, len(one.columns) > columns) for one in single]
     fit = max(len(one.columns) for one in single) <= _MAX_VALUES
     return _in_pairs(grids) if fit else [*grids]
 
 
-def _grid(table: PaperTable, shown: Callable[[Comparison], Field], stacked: bool) -> Grid:
-    [scenario] = table.scenarios
-    before = f"{scenario}, b = " if stacked else ""  # rows of a list have no title above
+def grid(table: PaperTable, shown: Callable[[Comparison], Field], stacked: bool = False) -> Grid:
+    """Show every field of a table; a ``stacked`` one is of one scenario."""
+    # The rows of a list have no title above.
+    before = f"{table.scenarios[0]}, b = " if stacked else ""
+    names = [f"{c.scenario} (ours only)" if c.ours_only else c.scenario for c in table.columns]
     return Grid(
         ("" if stacked else "b", *(column.label for column in table.columns)),
         tuple((f"{before}{row[0].budget}", *map(shown, row)) for row in table.rows),
-        () if stacked else (("", 1), (scenario, len(table.columns))),
+        () if stacked else (("", 1), *((name, len(list(run))) for name, run in groupby(names))),
         stacked=stacked,
     )
 
@@ -373,13 +381,6 @@ def details(table: PaperTable, rows_of: Callable[[Score], Sequence[ResultRow]], 
         lines.append(texts)
     header = ("scenario", "b", "policy", "settings", "of", *(title for _, title, _ in columns))
     return Grid(header, tuple(lines), folded=title, stacked=True)
-
-
-def _times(scores: Scores, few: bool, folder: Path) -> Drawn:
-    if not few:
-        return figures.figure_of_seconds(scores, folder)
-    text = f"Left out: with fewer than {FEW_ROUNDS} rounds, start-up would dominate."
-    return [], [Prose(text)]
 
 
 def _lengths(scores: Scores, folder: Path) -> Drawn:

@@ -31,7 +31,7 @@ from longrank.experiments import figures
 from longrank.experiments.commands import commands
 from longrank.experiments.page import Drawn, Page, paragraphs
 from longrank.experiments.paired import Gap, difference, gains, standings
-from longrank.experiments.results import Origin, ResultRow
+from longrank.experiments.results import ResultRow
 from longrank.experiments.scores import Score, Scores, mean
 from longrank.experiments.settings import readable
 from longrank.experiments.tables import Comparison, PaperTable, label
@@ -49,10 +49,14 @@ _SPREAD = ", mean over shuffles; in small print, the standard deviation between 
 
 
 def write(
-    scores: Scores, tables: Sequence[PaperTable], folder: Path, origin: Origin, out: Path | None
+    scores: Scores,
+    tables: Sequence[PaperTable],
+    folder: Path,
+    origin: tuple[list[str], list[str]],
+    out: Path | None,
 ) -> Page:
     """Report all tasks; draw into ``folder``, and name ``out`` in the commands."""
-    page = Page(TITLE, _origin(origin))
+    page = Page(TITLE, _origin(*origin))
     add_tasks(page, tables, folder, out)
     few = min(score.rounds for score in scores.values()) < FEW_ROUNDS
     page.section("time", "Running time")
@@ -77,11 +81,10 @@ def add_tasks(page: Page, tables: Sequence[PaperTable], folder: Path, out: Path 
         page.add(*_task_blocks(table, panels[table.name], folder, out))
 
 
-def _origin(origin: Origin) -> str:
-    versions = f" by longrank {' and '.join(origin.versions)}" if origin.versions else ""
-    dates = list(dict.fromkeys((*origin.dates[:1], *origin.dates[-1:])))
-    when = f", {' to '.join(dates)}" if dates else ""
-    return f"Results of `longrank run`{versions}{when}; report written by longrank {__version__}."
+def _origin(versions: Sequence[str], dates: Sequence[str]) -> str:
+    which = f" by longrank {' and '.join(versions)}" if versions else ""
+    when = f", {' to '.join(dict.fromkeys((dates[0], dates[-1])))}" if dates else ""
+    return f"Results of `longrank run`{which}{when}; report written by longrank {__version__}."
 
 
 def _task_blocks(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import itertools
 import struct
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,9 +26,7 @@ class Served:
     cuts: list[int] = field(default_factory=list)  # close after so many bytes, once each
     statuses: list[int] = field(default_factory=list)  # answer these first, once each
     length: bool = True
-    chunked: list[int] = field(
-        default_factory=list
-    )  # cut in a chunk after so many bytes, once each
+    chunked: list[int] = field(default_factory=list)  # cut in a chunk, once each
     claimed: int | None = None  # a Content-Length that is not true
     careless: bool = False  # resume whatever was asked for, even if the file has changed
     location: str | None = None
@@ -123,76 +121,42 @@ def content():
     return np.random.default_rng(7).bytes(500_000)
 
 
-def md5_of(data: bytes) -> str:
-    return hashlib.md5(data, usedforsecurity=False).hexdigest()
-
-
 @pytest.fixture
 def md5():
-    return md5_of
-
-
-def listing(folder: Path) -> list[str]:
-    return sorted(
-        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
-    )
+    return lambda data: hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
 @pytest.fixture
 def names():
     """All files below a folder, hidden ones too."""
-    return listing
+    return lambda folder: sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
 
 
 def idx(array: NDArray[np.uint8]) -> bytes:
     return struct.pack(f">{array.ndim + 1}I", 2048 + array.ndim, *array.shape) + array.tobytes()
 
 
-IDX_NAMES = (
-    "train-images-idx3-ubyte",
-    "train-labels-idx1-ubyte",
-    "t10k-images-idx3-ubyte",
-    "t10k-labels-idx1-ubyte",
-)
-
-
-def idx_contents(train: int = 60, test: int = 20, side: int = 4) -> dict[str, bytes]:
-    rng = np.random.default_rng(3)
-    contents = {}
-    for count, images, labels in ((train, *IDX_NAMES[:2]), (test, *IDX_NAMES[2:])):
-        contents[images] = idx(rng.integers(0, 256, (count, side, side), np.uint8))
-        contents[labels] = idx((np.arange(count) % 10).astype(np.uint8))
-    return contents
-
-
 @pytest.fixture
 def small_images(tmp_path):
     """A folder with four gzipped IDX files of 60 and 20 images."""
-    folder = tmp_path / "small-images"
+    folder, rng = tmp_path / "small-images", np.random.default_rng(3)
     folder.mkdir()
-    for name, data in idx_contents().items():
-        (folder / f"{name}.gz").write_bytes(gzip.compress(data))
+    for part, count in (("train", 60), ("t10k", 20)):
+        images = idx(rng.integers(0, 256, (count, 4, 4), np.uint8))
+        labels = idx((np.arange(count) % 10).astype(np.uint8))
+        (folder / f"{part}-images-idx3-ubyte.gz").write_bytes(gzip.compress(images))
+        (folder / f"{part}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(labels))
     return folder
-
-
-def triplets(users: int = 40, items: int = 30, seed: int = 5) -> list[tuple[int, int, int]]:
-    """Some two thirds of all pairs, rated 1 to 5; every user and every item occurs."""
-    rng = np.random.default_rng(seed)
-    return [
-        (user, item, int(rng.integers(1, 6)))
-        for user in range(users)
-        for item in range(items)
-        if rng.random() < 0.65 or user == item
-    ]
-
-
-def movielens_1m(rows: list[tuple[int, int, int]]) -> bytes:
-    return "".join(f"{user}::{item}::{stars}::978300760\n" for user, item, stars in rows).encode()
 
 
 @pytest.fixture
 def small_ratings(tmp_path):
-    """A ratings.dat of 40 users and 30 movies."""
-    path = tmp_path / "ratings.dat"
-    path.write_bytes(movielens_1m(triplets()))
+    """A ratings.dat of 40 users and 30 movies, with some two thirds of all pairs."""
+    path, rng = tmp_path / "ratings.dat", np.random.default_rng(5)
+    pairs = itertools.product(range(40), range(30))
+    rated = [(user, item) for user, item in pairs if rng.random() < 0.65 or user == item]
+    lines = [f"{user}::{item}::{rng.integers(1, 6)}::978300760\n" for user, item in rated]
+    path.write_text("".join(lines), newline="")
     return path

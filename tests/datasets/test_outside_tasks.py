@@ -45,23 +45,24 @@ class Reversed(Policy):
 """
 
 
+POINTS = """
+[longrank.tasks]
+shop = shop_tasks:shop
+wrong = shop_tasks:wrong
+[longrank.policies]
+reversed = shop_tasks:Reversed
+"""
+
+
 @pytest.fixture
-def installed(tmp_path, monkeypatch):
-    """A package that offers tasks and a policy, as pip would install it."""
-    package = tmp_path / "site"
-    information = package / "shop_tasks-1.0.dist-info"
-    information.mkdir(parents=True)
-    (package / "shop_tasks.py").write_text(CODE)
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: shop-tasks\nVersion: 1.0\n")
-    (information / "entry_points.txt").write_text(
-        "[longrank.tasks]\nshop = shop_tasks:shop\nwrong = shop_tasks:wrong\n"
-        "[longrank.policies]\nreversed = shop_tasks:Reversed\n"
-    )
-    monkeypatch.syspath_prepend(str(package))
+def installed(install_package):
+    """A package that offers tasks and a policy."""
+    install_package("shop_tasks", CODE, POINTS)
 
 
-@pytest.mark.usefixtures("installed")
-def test_a_task_of_a_package_is_a_task_like_ours(tmp_path):
+def test_a_task_of_a_package_is_a_task_like_ours(request, tmp_path):
+    assert "shop" not in TASKS
+    request.getfixturevalue("installed")
     assert {"shop", "digits-3"} <= set(TASKS)
     assert len(TASKS) == len(list(TASKS))
     assert available("shop")
@@ -90,10 +91,6 @@ def test_a_task_and_a_policy_of_a_package_run_by_the_command_line(tmp_path):
     text = (report / "report.md").read_text("utf-8")
     assert "## shop" in text
     assert "| b | vanilla Rand | vanilla C-UCB1 | vanilla reversed |" in text
-
-
-def test_without_the_package_there_is_no_such_task():
-    assert "shop" not in TASKS
 
 
 def test_a_table_that_makes_no_sense_is_refused():

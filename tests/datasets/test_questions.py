@@ -18,7 +18,7 @@ from longrank.errors import BadFile, InvalidInput
 MODELS = ("bad", "code", "large", "tiny")
 
 
-def test_a_folder_is_added_and_read(small_questions, tmp_path):
+def test_a_folder_or_an_archive_is_added_and_read(small_questions, tmp_path):
     data = tmp_path / "data"
     assert not available("llm", data)
     with pytest.raises(MissingData, match="then run 'longrank data add llm PATH'"):
@@ -32,15 +32,11 @@ def test_a_folder_is_added_and_read(small_questions, tmp_path):
     assert got.models == MODELS
     assert got.prices.tolist() == [1.8, 0.4, 1.8, 0.2]
     assert got.answered.shape == (300, 4)
-
-
-def test_an_archive_is_added_as_it_is(small_questions, tmp_path):
     with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
         for file in small_questions.iterdir():
             archive.write(file, f"all/{file.name}")
-    data = tmp_path / "data"
     assert add("llm", tmp_path / "all.zip", data) == (data / "llm" / "llm.zip",)
-    assert read_questions(data).texts == read(small_questions).texts
+    assert read_questions(data).texts == got.texts
 
 
 def test_models_and_questions_are_records(small_questions):
@@ -98,7 +94,7 @@ def test_what_is_wrong_with_a_file_is_said(small_questions):
         path.write_bytes(whole)
 
 
-def test_a_folder_of_something_else_is_refused(small_questions, tmp_path):
+def test_a_folder_of_something_else_and_a_table_of_questions_are_refused(small_questions, tmp_path):
     data = tmp_path / "data"
     (small_questions / "default_llm.json").write_text("[1")
     with pytest.raises(BadFile, match=r"does not look like LLMRouter.*must be JSON: Expecting"):
@@ -107,9 +103,6 @@ def test_a_folder_of_something_else_is_refused(small_questions, tmp_path):
     with pytest.raises(BadFile, match=r"small-questions must hold default_llm\.json"):
         add("llm", small_questions, data)
     assert not data.exists()
-
-
-def test_the_task_has_no_table():
     with pytest.raises(InvalidInput, match=r"read_questions\(\) gives the records of this"):
         table("llm", 0)
 

@@ -39,7 +39,7 @@ def write(path: Path, data: bytes) -> Path:
     return path
 
 
-def test_codes_count_from_zero_in_the_order_of_appearance(tmp_path):
+def test_codes_count_from_zero_in_the_order_of_appearance_however_lines_end(tmp_path):
     for name in SMALL:
         file = tmp_path / name / FORMATS[name].names[0]
         file.parent.mkdir()
@@ -52,12 +52,9 @@ def test_codes_count_from_zero_in_the_order_of_appearance(tmp_path):
             assert (data.user_count, data.item_count, len(data)) == (3, 3, 4)
             assert data.users.dtype == data.items.dtype == np.int32
             assert data.ratings.dtype == np.float32
-
-
-def test_lines_may_end_as_on_windows_and_the_last_one_at_the_end_of_the_file(tmp_path):
-    for name in SMALL:
-        data = SMALL[name].rstrip(b"\n").replace(b"\n", b"\r\n")
-        assert read(write(tmp_path / "file", data), FORMATS[name]).ratings.tolist() == [4, 1, 5, 3]
+        windows = SMALL[name].rstrip(b"\n").replace(b"\n", b"\r\n")  # and no end of the last line
+        data = read(write(tmp_path / "windows", windows), FORMATS[name])
+        assert data.ratings.tolist() == [4, 1, 5, 3]
 
 
 def test_a_bad_line_is_named_with_file_line_and_rule(tmp_path):
@@ -121,20 +118,16 @@ def test_a_file_that_is_not_one_of_ratings_is_refused(tmp_path, name, data, mess
         read(write(tmp_path / "file", data), FORMATS[name])
 
 
-def test_a_truncated_gzip_is_named_with_the_line(tmp_path):
+def test_a_truncated_gzip_is_named_with_the_line_and_a_damaged_zip_refused(tmp_path):
     data = b"".join(b"%d::%d::3::1\n" % (n * 7919 % 100_003, n) for n in range(300_000))
     packed = gzip.compress(data)
     path = write(tmp_path / "file.gz", packed[: len(packed) * 2 // 3])
     with pytest.raises(BadFile, match=r"file.gz cannot be read beyond line [1-9]\d*: "):
         read(path, FORMATS["movielens-1m"])
-
-
-def test_a_zip_with_damaged_bytes_is_refused(tmp_path):
     path = tmp_path / "all.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("ratings.dat", SMALL["movielens-1m"])
-    data = path.read_bytes()
-    path.write_bytes(data.replace(b"1::1193::4", b"1::1193::5", 1))
+    write(path, path.read_bytes().replace(b"1::1193::4", b"1::1193::5", 1))
     with pytest.raises(BadFile, match=r"all.zip:ratings.dat cannot be read .*CRC"):
         read(path, FORMATS["movielens-1m"])
 

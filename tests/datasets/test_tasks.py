@@ -14,23 +14,20 @@ from longrank.datasets import TASKS, MissingData, add, available, table
 from longrank.errors import BadFile, InvalidInput, MissingExtra
 
 
-def test_the_names_are_those_of_the_paper_and_some_more():
+def test_the_names_are_those_of_the_paper_and_some_more_with_the_sizes_of_the_paper():
     classes = [f"{kind}-{pivot}" for kind in ("mnist", "fashion", "digits") for pivot in range(10)]
     assert set(TASKS) == {*classes, "movielens-25m", "movielens-1m", "yelp", "msd", "llm"}
-
-
-def test_the_sizes_are_those_of_the_paper():
-    def sizes(name: str) -> tuple[int, int, int | None, int | None]:
+    for name, sizes in {
+        "mnist-0": (19_800, 10, None, None),
+        "movielens-25m": (10_000, 10, None, None),
+        "yelp": (10_000, 10, 200_000, 50_000),
+        "msd": (10_000, 10, 100_000, 50_000),
+    }.items():
         task = TASKS[name]
-        return task.sample, task.dim, task.users, task.items
-
-    assert sizes("mnist-0") == (19_800, 10, None, None)
-    assert sizes("movielens-25m") == (10_000, 10, None, None)
-    assert sizes("yelp") == (10_000, 10, 200_000, 50_000)
-    assert sizes("msd") == (10_000, 10, 100_000, 50_000)
+        assert (task.sample, task.dim, task.users, task.items) == sizes
 
 
-def test_digits_need_no_files(tmp_path):
+def test_digits_need_no_files_but_scikit_learn(tmp_path, monkeypatch):
     for pivot in range(10):
         digits = table(f"digits-{pivot}", 0, tmp_path)
         assert digits.items.shape == (1300, 10)
@@ -41,9 +38,6 @@ def test_digits_need_no_files(tmp_path):
         assert len(digits) == 1300
         assert available(f"digits-{pivot}", tmp_path)
         assert list(tmp_path.iterdir()) == []
-
-
-def test_digits_need_scikit_learn(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
     with pytest.raises(MissingExtra, match=r"the digits task needs .*\.\[experiments\]"):
         table("digits-0", 0)
@@ -83,11 +77,6 @@ def test_tasks_on_the_same_images_differ_in_the_pivot_alone(small_images, tmp_pa
     assert len(list((data / "prepared").iterdir())) == 1
 
 
-def test_a_task_without_its_files_says_how_to_get_them(tmp_path):
-    with pytest.raises(MissingData, match="longrank data get movielens-25m"):
-        table("movielens-25m", 0, tmp_path)
-
-
 def test_a_file_that_breaks_after_its_beginning_leaves_nothing_prepared(tmp_path):
     data = tmp_path / "data"
     file = tmp_path / "ratings.dat"
@@ -98,58 +87,38 @@ def test_a_file_that_breaks_after_its_beginning_leaves_nothing_prepared(tmp_path
     assert not (data / "prepared").exists()
 
 
-def test_an_unknown_task_is_refused(tmp_path):
-    with pytest.raises(InvalidInput, match=r"name must be one of mnist-0 to 9, .*, got 'mnist'"):
-        table("mnist", 0, tmp_path)
-
-
-def test_sizes_that_make_no_sense_are_refused():
-    for sizes, rule in [
-        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
-        ({"seed": 0.5}, "seed must be a whole number, got 0.5"),
-        ({"sample": 0}, "sample must be a whole number of at least 1, got 0"),
-        ({"dim": True}, "dim must be a whole number of at least 1, got True"),
-        ({"users": 5}, "users must not be given for digits-0, which has no ratings, got 5"),
-        ({"items": 5}, "items must not be given for digits-0, which has no ratings, got 5"),
+def test_an_unknown_task_one_without_files_and_sizes_that_make_no_sense_are_refused(tmp_path):
+    for change, error, rule in [
+        ({"name": "mnist"}, InvalidInput, r"name must be one of mnist-0 to 9, .*, got 'mnist'"),
+        ({"name": "movielens-25m"}, MissingData, "longrank data get movielens-25m"),
+        ({"seed": -1}, InvalidInput, "seed must be a whole number of at least 0, got -1"),
+        ({"seed": 0.5}, InvalidInput, "seed must be a whole number, got 0.5"),
+        ({"sample": 0}, InvalidInput, "sample must be a whole number of at least 1, got 0"),
+        ({"dim": True}, InvalidInput, "dim must be a whole number of at least 1, got True"),
+        ({"users": 5}, InvalidInput, "users must not be given for digits-0, which has no ratings"),
+        ({"items": 5}, InvalidInput, "items must not be given for digits-0, which has no ratings"),
     ]:
-        arguments: dict[str, Any] = {"seed": 0, **sizes}
-        with pytest.raises(InvalidInput, match=rule):
-            table("digits-0", **arguments)
-
-
-@pytest.fixture(scope="session")
-def mnist_folder(real_mnist, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data")
-    add("mnist", real_mnist, folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def mnist_three(mnist_folder):
-    return table("mnist-3", 0, mnist_folder)
+        arguments: dict[str, Any] = {"name": "digits-0", "seed": 0, "folder": tmp_path, **change}
+        with pytest.raises(error, match=rule):
+            table(**arguments)
 
 
 @pytest.mark.mnist
-def test_the_real_mnist_becomes_the_table_of_the_paper(mnist_three):
-    assert mnist_three.items.shape == (50_200, 10)
-    assert mnist_three.embedding_items.shape == (19_800, 10)
-    assert np.allclose(np.linalg.norm(mnist_three.items, axis=1), 1.0)
-    assert np.allclose(np.linalg.norm(mnist_three.embedding_items, axis=1), 1.0)
-    assert np.isin(mnist_three.chances, (0.0, 1.0)).all()
-    assert mnist_three.chances.mean() == pytest.approx(7141 / 70_000, abs=0.005)
-
-
-@pytest.mark.mnist
-def test_in_every_chunk_of_a_hundred_there_is_a_success(mnist_three):
-    assert mnist_three.chances.reshape(502, 100).max(axis=1).min() == 1.0
-
-
-@pytest.mark.mnist
-def test_the_embedding_of_the_real_mnist_tells_classes_apart(mnist_three):
-    assert mnist_three.labels is not None
-    means = np.array([mnist_three.items[mnist_three.labels == k].mean(axis=0) for k in range(10)])
-    nearest = (mnist_three.items @ means.T / np.linalg.norm(means, axis=1)).argmax(axis=1)
-    assert (nearest == mnist_three.labels).mean() > 0.7
+def test_the_real_mnist_becomes_the_table_of_the_paper_and_tells_classes_apart(
+    real_mnist, tmp_path
+):
+    add("mnist", real_mnist, tmp_path)
+    mnist = table("mnist-3", 0, tmp_path)
+    assert mnist.items.shape == (50_200, 10)
+    assert mnist.embedding_items.shape == (19_800, 10)
+    assert np.allclose(np.linalg.norm(mnist.items, axis=1), 1.0)
+    assert np.allclose(np.linalg.norm(mnist.embedding_items, axis=1), 1.0)
+    assert np.isin(mnist.chances, (0.0, 1.0)).all()
+    assert mnist.chances.mean() == pytest.approx(7141 / 70_000, abs=0.005)
+    assert mnist.chances.reshape(502, 100).max(axis=1).min() == 1.0  # a success in every chunk
+    means = np.array([mnist.items[mnist.labels == k].mean(axis=0) for k in range(10)])
+    nearest = (mnist.items @ means.T / np.linalg.norm(means, axis=1)).argmax(axis=1)
+    assert (nearest == mnist.labels).mean() > 0.7
 
 
 CHILD = """

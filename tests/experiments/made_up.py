@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
-from longrank.experiments.results import ResultRow
+from longrank.experiments.results import ResultRow, write_cell
+from longrank.experiments.settings import Cell
 from longrank.experiments.tables import published
 from longrank.simulation.metrics import normalised
 
@@ -69,3 +71,10 @@ def as_published(*policies: str, tasks: tuple[str, ...] | None = None) -> list[R
         for key, number in published().items()
         if (not policies or key.policy in policies) and (tasks is None or key.task in tasks)
     ]
+
+
+def save(folder: Path, rows: list[ResultRow]) -> Path:
+    """Rows as the results file of some cell."""
+    folder.mkdir(parents=True)
+    write_cell(folder, Cell("digits-3", "vanilla", 1, "ind", "quick", 0), rows)
+    return folder

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_up import row
+from made_up import row, save
 from typer.testing import CliRunner
 
 from longrank import __version__, cli
-from longrank.experiments import figures
 from longrank.experiments.report import report
 from longrank.experiments.results import origin, read_results, write_cell
 from longrank.experiments.runner import run_cell
@@ -29,10 +28,7 @@ def own(policy: str = "ind", reward: float = 90.0, **more):
 
 def written(tmp_path: Path, rows) -> str:
     """The report of these rows as Markdown; the files are in the folder report."""
-    results = tmp_path / "results"
-    results.mkdir()
-    write_cell(results, Cell("digits-3", "vanilla", 1, "ind", "quick", 0), rows)
-    report([results], tmp_path / "report")
+    report([save(tmp_path / "results", rows)], tmp_path / "report")
     return (tmp_path / "report" / "report.md").read_text("utf-8")
 
 
@@ -71,7 +67,7 @@ def test_rand_is_what_was_measured_also_where_it_is_the_best(tmp_path):
     assert "the paper" not in text.lower()
 
 
-def test_held_out_results_come_first_with_deviations_in_the_page_and_in_latex(tmp_path):
+def test_held_out_results_come_first_with_deviations_and_settings_in_page_latex_and_csv(tmp_path):
     text = written(tmp_path, two_shuffles(ind=(80.0, 60.0), recommended=(70.0, 65.0)))
     assert text.index("### Held out") < text.index("### Best of the grid")
     ind, recommended = (60 + 1 - 10) / 90, (65 + 1 - 10) / 90
@@ -84,10 +80,6 @@ def test_held_out_results_come_first_with_deviations_in_the_page_and_in_latex(tm
     assert "100 rounds, 2 shuffles" in pieces[1]
     assert "of the best setting of the grid" in pieces[2]
     assert latex(tmp_path).count("{") == latex(tmp_path).count("}")
-
-
-def test_the_settings_behind_the_held_out_numbers_are_listed(tmp_path):
-    text = written(tmp_path, two_shuffles(ind=(80.0, 60.0), recommended=(70.0, 65.0)))
     held_out, each = text.split("### Settings and rewards")[1].split("The best settings of each")
     assert "| vanilla | 1 | Ind | rate 7 | 2 |" in held_out
     assert "61.0" in held_out  # the CR of these runs
@@ -96,13 +88,7 @@ def test_the_settings_behind_the_held_out_numbers_are_listed(tmp_path):
         assert next(csv.DictReader(file))["held_out_settings"] == '{"rate": 7}'
 
 
-def test_curves_of_every_budget_end_at_the_reward_of_the_table(tmp_path, monkeypatch):
-    drawn, real = {}, figures.average_rewards
-    monkeypatch.setattr(
-        figures,
-        "average_rewards",
-        lambda shown, *x, **y: drawn.update(shown) or real(shown, *x, **y),
-    )
+def test_curves_of_every_budget_end_at_the_reward_of_the_table(tmp_path, shown):
     rows = [
         own("ind", 50.0 + budget + 10 * seed, scenario=scenario, budget=budget, seed=seed)
         for scenario in ("linear-0.1", "vanilla")
@@ -111,8 +97,8 @@ def test_curves_of_every_budget_end_at_the_reward_of_the_table(tmp_path, monkeyp
     ]
     text = written(tmp_path, rows)
     titles = [f"{s}, b = {b}" for s in ("vanilla", "linear-0.1") for b in (1, 3, 10)]
-    assert list(drawn) == titles  # the order of the tables
-    ends = [curve.sum() for curve in drawn["vanilla, b = 3"]["Ind"]]
+    assert list(shown) == titles  # the order of the tables
+    ends = [curve.sum() for curve in shown["vanilla, b = 3"]["Ind"]]
     assert ends == pytest.approx([53.0, 63.0])
     assert "the mean of 2 shuffles, in a band" in text
     files = [tmp_path / "report" / name for name in re.findall(r"\((figures/rewards.*?)\)", text)]
@@ -153,7 +139,8 @@ def test_it_says_who_earned_most_in_how_many_cases_and_whether_that_is_clear(tmp
 
 
 def test_a_lead_that_may_be_chance_is_called_so(tmp_path):
-    rows = [own(p, r, seed=s, protocol="held-out") for p, s, r in NOISY]
+    noisy = [("ind", 1, 60.0), ("ind", 2, 12.0), ("dep", 1, 11.0), ("dep", 2, 55.0)]
+    rows = [own(p, r, seed=s, protocol="held-out") for p, s, r in noisy]
     text = written(tmp_path, [own("ind", 50.0), own("dep", 50.0), *rows])
     [sentence] = [line for line in text.splitlines() if "earned most" in line]
     assert "this may be chance" in sentence
@@ -161,18 +148,16 @@ def test_a_lead_that_may_be_chance_is_called_so(tmp_path):
     assert "Differences from Ind" in text  # the best, without recommended
 
 
-NOISY = [("ind", 1, 60.0), ("ind", 2, 12.0), ("dep", 1, 11.0), ("dep", 2, 55.0)]
-
-
-def test_one_shuffle_has_no_deviation_and_nothing_held_out(tmp_path):
+def test_one_shuffle_has_no_deviation_nothing_held_out_and_equal_lengths_are_a_sentence(tmp_path):
     rows = [own("ind", 60.0), own("recommended", 70.0)]
     text = written(tmp_path, rows).split("## How to read this")[0]
+    assert "All policies used 0.50 of the budget everywhere" in text
+    assert not (tmp_path / "report" / "figures" / "lengths-vanilla.svg").exists()
     assert "One shuffle cannot tell a lead from luck" in text
     assert "There is one shuffle only" in text
     for words in ("deviation", "(±", "### Held out", "held-out runs", "band", "95% interval"):
         assert words not in text, words
     assert "deviation" not in latex(tmp_path)
-    (tmp_path / "more").mkdir()
     text = written(tmp_path / "more", [*rows, own("ind", 50.0, seed=1, protocol="held-out")])
     assert "### Held out\n\nNCR on 1 shuffle that" in text
     assert "deviation" not in text.split("## How to read this")[0]
@@ -190,7 +175,6 @@ def test_the_task_is_described_and_few_rounds_are_a_warning(tmp_path):
     assert "Left out: with fewer than 200 rounds" in text.split("## Running time")[1]
     for one in rows:
         one["rounds"] = 200
-    (tmp_path / "more").mkdir()
     text = written(tmp_path / "more", rows)
     assert "hardly begun" not in text
     assert "As numbers, in microseconds per round" in text
@@ -203,20 +187,17 @@ def test_rows_describe_the_task_and_files_what_wrote_them(tmp_path):
     assert 0.05 < rows[0]["success_rate"] < 0.3
     write_cell(tmp_path, cell, rows)
     assert read_results([tmp_path]) == rows
-    found = origin([tmp_path])
-    assert found.versions == (__version__,)
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", found.dates[0])
+    versions, [date] = origin([tmp_path])
+    assert versions == [__version__]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", date)
     report([tmp_path], tmp_path / "report")
     text = (tmp_path / "report" / "report.md").read_text("utf-8")
-    assert f"by longrank {__version__}, {found.dates[0]}" in text
+    assert f"by longrank {__version__}, {date}" in text
 
 
 def test_where_there_is_nothing_to_gain_report_and_terminal_say_so(tmp_path, monkeypatch):
-    rows = [
-        own("ind", 10.0, cr_max=10.0),
-        own("rand", 10.0, cr_max=10.0),
-        own("ind", 60.0, budget=5),
-    ]
+    rows = [own(policy, 10.0, cr_max=10.0) for policy in ("ind", "rand")]
+    rows.append(own("ind", 60.0, budget=5))
     text = written(tmp_path, rows)
     assert "| 1 | – (nothing to gain) | – (nothing to gain) |" in text
     assert "random orders already earn all that a clairvoyant could, so there is" in text
@@ -231,9 +212,7 @@ def test_where_there_is_nothing_to_gain_report_and_terminal_say_so(tmp_path, mon
     assert "–: random orders already earn all" in output.output
 
 
-def test_there_is_one_table_per_scenario_and_wide_ones_are_stacked_on_narrow_screens(
-    tmp_path,
-):
+def test_a_scenario_has_a_table_and_a_wide_one_is_stacked_on_narrow_screens(tmp_path):
     policies = ("rand", "eps", "c-ucb1", "gl-cdcm", "ind", "dep", "recommended")
     rows = [own(p, 50.0, scenario=s) for p in policies for s in ("vanilla", "linear-0.1")]
     rows += [own("ind", 50.0, task="small"), own("dep", 40.0, task="small")]
@@ -245,9 +224,3 @@ def test_there_is_one_table_per_scenario_and_wide_ones_are_stacked_on_narrow_scr
     assert ">linear-0.1, b = 1</th>" in big  # no title is lost with the head of the table
     assert small.count("<table>") == small.count("<table") == 1
     assert '<th class="group" colspan="2">vanilla</th>' in small
-
-
-def test_equal_lengths_are_a_sentence(tmp_path):
-    text = written(tmp_path, [own("ind", 60.0), own("dep", 50.0)])
-    assert "All policies used 0.50 of the budget everywhere" in text
-    assert not (tmp_path / "report" / "figures" / "lengths-vanilla.svg").exists()

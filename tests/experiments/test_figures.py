@@ -10,13 +10,7 @@ import pytest
 from made_up import row
 
 from longrank.experiments import figures
-from longrank.experiments.figures import (
-    LOOKS,
-    MARKERS,
-    average_rewards,
-    looks,
-    over_budgets,
-)
+from longrank.experiments.figures import LOOKS, MARKERS, average_rewards, looks, over_budgets
 from longrank.experiments.scores import score_cells
 from longrank.experiments.tables import SIX, label
 
@@ -30,19 +24,6 @@ def drawn(files: list[Path]) -> str:
     text = svg.read_text("utf-8")
     assert text.count("<path") > 20
     return text
-
-
-@pytest.fixture
-def shown(monkeypatch):
-    """The panels that were drawn, by their titles."""
-    panels = {}
-    real = figures.average_rewards
-    monkeypatch.setattr(
-        figures,
-        "average_rewards",
-        lambda given, path, **more: panels.update(given) or real(given, path, **more),
-    )
-    return panels
 
 
 @pytest.fixture

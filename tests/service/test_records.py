@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -366,6 +367,18 @@ def test_an_export_is_a_log_that_teaches_what_the_model_learned(engine, folder):
         assert learn_from(learner, log) == model.stats.learned
         for part in ("learner", "features"):
             assert pack(learner.state()[part]) == pack(model.policy.state()[part])
+
+
+def test_where_pyarrow_is_not_installed_json_lines_are_exported_and_parquet_says_what_it_needs(
+    engine, monkeypatch
+):
+    engine.decide("m", routed("x"))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    (row,) = map(json.loads, exported(engine, "m", "jsonl").splitlines())
+    assert (row["id"], row["context"], row["candidates"]) == ("x", VISA, None)
+    with pytest.raises(InvalidInput, match=r"format must be jsonl, .*'\.\[logs\]'"):
+        exported(engine, "m")
 
 
 # what is refused

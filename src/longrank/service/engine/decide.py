@@ -46,6 +46,7 @@ from longrank.service.store.records import (
     Matrix,
     Plan,
     SparseMatrix,
+    copied,
     encode,
 )
 from longrank.service.validation_errors import explain, in_words
@@ -59,7 +60,6 @@ MAX_ATOMS = 1 << 22  # of all candidates of a round, at 16 bytes each
 TOGETHER = 2048  # candidates checked before other threads get a turn
 FEW = 64  # so many candidates exceed MAX_ATOMS only with long values
 _ID = re.compile(messages.ID)
-_TYPES = {"float32": "<f4", "float64": "<f8"}
 _NO_TRIES = Payoffs([], [0.0])
 _json = msgspec.json.Encoder().encode
 
@@ -228,14 +228,12 @@ def _stored(offered: Offer, *, arrays: bool) -> dict[str, Any]:
 def answer(record: DecisionRecord, model: str) -> messages.DecisionAnswer:
     """Return the answer to a decision."""
     proposal = record.proposal
-    return messages.DecisionAnswer(
-        id=record.id,
+    return copied(
+        record,
+        messages.DecisionAnswer,
         model=model,
-        mode=record.mode,  # type: ignore[arg-type]
         **_shown(record.played),
         version=record.learned,
-        created=record.created,
-        expires=record.expires,
         proposal=None if proposal is None else messages.Proposal(**_shown(proposal)),
     )
 
@@ -559,7 +557,7 @@ def _items(rows: list[list[float]], dim: int) -> NDArray[np.floating]:
 
 
 def _unpacked(packed: Packed, count: int) -> NDArray[np.floating]:
-    kind = np.dtype(_TYPES[packed.dtype])
+    kind = np.dtype(packed.dtype).newbyteorder("<")
     total, rest = divmod(len(packed.data), kind.itemsize)
     if rest or (total % count if count else total) or (count and not total):
         rule = f"hold {count} rows of {packed.dtype}"

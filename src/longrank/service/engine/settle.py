@@ -93,7 +93,7 @@ def expire(model: Model, decided: Entry, store: Store, now: float, timeout: floa
     request = OutcomeRequest(tried=tried, succeeded=False, reason="no outcome")
     outcome = check(request, record, now, model.spec.request.mode, automatic=True)
     try:
-        store.append(_draft(model, record, outcome)).result(timeout)
+        store.writer.append(_draft(model, record, outcome)).result(timeout)
     except Duplicate:
         log.debug("model %s: the outcome of %s arrived as it expired", model.name, decided.id)
 

@@ -288,8 +288,9 @@ def make(name: str, offered: Mapping[str, Any], settings: Mapping[str, Any]) -> 
         if setting in offered:
             raise InvalidInput("settings", f"not name {setting!r}, which is given", setting)
         if setting not in known and not recipe.open:
-            own = ", ".join(each for each in known if each not in offered) or "empty"
-            raise InvalidInput("settings", f"be among {own} for {name!r}", unknown(setting, known))
+            own = [each for each in known if each not in offered]
+            rule = f"be among {', '.join(own)}" if own else "be empty"
+            raise InvalidInput("settings", f"{rule} for {name!r}", unknown(setting, own))
     taken = {key: value for key, value in offered.items() if key in known and value is not None}
     for setting in recipe.needs:
         if setting not in taken and setting not in settings:

@@ -106,6 +106,31 @@ def logged(
     return rows
 
 
+def one_try(rows):
+    """Rows of (context, item played, propensity, outcome or None) with three items."""
+    return [
+        {
+            "id": t,
+            "items": np.eye(6)[3 * context : 3 * context + 3].tolist(),
+            "order": [item],
+            "tried": None if won is None else 1,
+            "succeeded": won,
+            "rewards": [1.0],
+            "losses": [0.0, 0.0],
+            "propensity": propensity,
+            "prefix_propensities": [propensity],
+        }
+        for t, (context, item, propensity, won) in enumerate(rows)
+    ]
+
+
+def always(item):
+    """A policy that plays one of the three items in either context."""
+    weights = [0.0] * 6
+    weights[item] = weights[3 + item] = 3.0
+    return greedy(weights)
+
+
 def weighted(weights: np.ndarray) -> Evidence:
     """Evidence of decisions that each earned 1 at their first action, with these weights."""
     n = len(weights)

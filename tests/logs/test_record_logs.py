@@ -176,14 +176,23 @@ NUMBERED = {"id": 1, "candidates": [{"id": 2}, {"id": 0}, {"id": 1}], "succeeded
         ({"order": [0, 1], "tried": 2, "candidates": [{"id": i} for i in (7, 8)]}, [0, 1], False),
         ({"order": [1, 0], "tried": 2, "candidates": [{"id": i} for i in (0, 1)]}, [1, 0], False),
         ({"order": [1, 0], "tried": 2, "candidates": ["1", "0"]}, [1, 0], False),
+        ({"ids": [30, 10], "tried": 2, "candidates": [10, 20, 30]}, [2, 0], False),
+        ({"order": [2, 0], "tried": 2, "candidates": [10, 20, 30]}, [2, 0], False),
+        ({"ids": [30, 10], "tried": [30], "candidates": [10, 20, 30]}, [2, 0], False),
+        ({"order": [2, 0], "tried": [2], "candidates": [10, 20, 30]}, [2, 0], False),
+        ({"tried": ["b", "a"], "candidates": ["a", "b"]}, [1, 0], False),
     ],
 )
-def test_whole_numbers_that_may_be_ids_or_positions_are_told_of_once(played, order, warned):
+def test_what_was_played_is_named_by_position_or_id_and_doubt_is_told_once(played, order, warned):
     history = History([NUMBERED | played, NUMBERED | played | {"id": 2}])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         assert [each.order.tolist() for each in history.decisions()] == [order] * 2
         assert len(list(history.decisions())) == 2
+        decision = next(history.decisions())
+    tried, candidates = played["tried"], (NUMBERED | played)["candidates"]
+    assert decision.outcome == Outcome(tried if isinstance(tried, int) else len(tried), True)
+    assert decision.candidates == [c if isinstance(c, dict) else {"id": c} for c in candidates]
     assert len(caught) == warned
     for each in caught:
         assert re.search(r"row 1: the whole .* are read as positions .* 'ids'", str(each.message))
@@ -213,25 +222,6 @@ def test_columns_that_are_not_there_or_twice_are_refused():
             History(rows, **wrong)
     with pytest.raises(InvalidInput, match="not name another column 'id', which the log has"):
         History([row | {"id": 1} for row in rows], columns={"id": "payment"})
-
-
-@pytest.mark.parametrize(
-    ("played", "order"),
-    [
-        ({"ids": [30, 10], "tried": 2}, [2, 0]),
-        ({"order": [2, 0], "tried": 2}, [2, 0]),
-        ({"ids": [30, 10], "tried": [30]}, [2, 0]),
-        ({"order": [2, 0], "tried": [2]}, [2, 0]),
-    ],
-)
-def test_what_was_played_is_named_by_position_or_by_id(played, order):
-    row = {"id": 1, "candidates": [10, 20, 30], "succeeded": True} | played
-    [decision] = History([row]).decisions()
-    assert decision.order.tolist() == order
-    assert decision.candidates == [{"id": 10}, {"id": 20}, {"id": 30}]
-    named = {"candidates": ["a", "b"], "tried": ["b", "a"], "succeeded": True}
-    [decision] = History([{"id": 1} | named]).decisions()
-    assert (decision.order.tolist(), decision.outcome) == ([1, 0], Outcome(2, True))
 
 
 MALFORMED = {

@@ -31,10 +31,19 @@ from longrank.logs.example import example
 WORTH = ("rewards", "losses", "budget")
 
 
-def test_the_report_has_every_part_and_refers_to_nothing_outside(tmp_path):
+def test_the_report_has_every_part_narrow_charts_and_refers_to_nothing_outside(tmp_path):
     history = History(logged(chance(), 60))
     policies = {"greedy <1>": greedy([2.0, -1.0, 1.0, 0.0]), "rand": Random(rng=1)}
-    page = report(history, policies, tmp_path / "page.html").read_text()
+    estimates = evaluate(history, policies, confidence=0.9)
+    assert {e.confidence for e in estimates} == {0.9}
+    page = report(history, policies, str(tmp_path / "page.html"), estimates).read_text()
+    assert "90 % interval" in page
+    assert "95 %" not in page
+    table = page[page.index('<table class="stacked">') :]  # no column is out of a telephone's sight
+    assert table.index('data-title="advice"') < table.index('data-title="earns per decision"')
+    wide, narrow = page.count('<figure class="large">'), page.count('<div class="small">')
+    assert wide == narrow == 3
+    assert set(re.findall(r'viewBox="0 0 (\d+) ', page)) == {"640", "560", "310", "34"}
     answer = page.index('<p class="callout')  # the answer comes first, then the parts
     assert "Who is tried first" not in page  # the candidates have no names
     for part in ("Which one?", "What if", "Length", "Learning curve", "Success by position"):
@@ -157,24 +166,6 @@ def test_evaluate_prints_a_table_and_writes_a_report_and_reads_the_log_once(tmp_
     assert len(passes) == 1
 
 
-def test_a_log_without_candidates_gets_its_refusals_in_the_report_too(sound, tmp_path):
-    rows = [{k: v for k, v in row.items() if k != "items"} for row in sound()]
-    write(tmp_path / "log.csv", rows)
-    options = ("--policy", "rand", "--report", tmp_path / "page.html")
-    output = call("evaluate", tmp_path / "log.csv", *options, code=1)
-    assert "2 of 2 decisions have no items" in output
-    assert "refused: 2 of 2 decisions have no items" in (tmp_path / "page.html").read_text()
-
-
-def test_the_report_says_how_sure_its_intervals_are(tmp_path):
-    history, policies = History(logged(chance(), 30)), {"x": Random(rng=1)}
-    estimates = evaluate(history, policies, confidence=0.9, resamples=20)
-    assert {e.confidence for e in estimates} == {0.9}
-    page = report(history, policies, str(tmp_path / "page.html"), estimates).read_text()
-    assert "90 % interval" in page
-    assert "95 %" not in page
-
-
 def test_what_if_treats_missing_outcomes_as_the_verdicts_do(tmp_path):
     rows = logged(chance(), 60)
     for row in rows[::4]:
@@ -199,9 +190,14 @@ def test_logs_check_says_what_can_be_done_or_names_row_and_rule(tmp_path):
     assert "log.jsonl, row 4: tried must be at most" in output
     assert "and 25 more problems" in output
     assert "nothing is learned" in output
-    (tmp_path / "log.csv").write_text("")
-    told = "log.csv: the log must hold at least one decision, got an empty log"
-    assert call("logs", "check", tmp_path / "log.csv", code=1).startswith(told)
+    for name, text, told in (
+        ("log.jsonl", "{\n", ", row 1: the line must be JSON, got '{' (expecting property"),
+        ("log.jsonl", "", ": the log must hold at least one decision, got an empty log"),
+        ("log.csv", "", ": the log must hold at least one decision, got an empty log"),
+    ):
+        (tmp_path / name).write_text(text)
+        output = call("logs", "check", tmp_path / name, code=1)
+        assert output.startswith(f"{name}{told}")
     assert "prefix_propensities" in call("logs", "columns")
 
 
@@ -215,14 +211,6 @@ def test_huge_payoffs_are_short_in_the_report_and_in_the_terminal(tmp_path):
     for shown in (text, out.read_text()):
         assert "e+199" in shown
         assert not re.search(r"\d{40}", shown)
-
-
-def test_on_a_telephone_every_wide_chart_has_a_narrow_one_and_no_column_is_out_of_sight(tmp_path):
-    page = report(logged(chance(), 60), {"rand": Random(rng=1)}, tmp_path / "page.html").read_text()
-    table = page[page.index('<table class="stacked">') :]
-    assert table.index('data-title="advice"') < table.index('data-title="earns per decision"')
-    assert page.count('<figure class="large">') == page.count('<div class="small">') == 3
-    assert set(re.findall(r'viewBox="0 0 (\d+) ', page)) == {"640", "560", "310", "34"}
 
 
 def test_a_narrow_terminal_cuts_no_number_of_the_progress_bar():
@@ -261,13 +249,17 @@ def test_currencies_that_differ_are_not_named():
     assert currency_of(History(logged(chance(), 5))) == ""
 
 
-def test_a_log_without_payoffs_tells_how_to_add_them_and_ends_with_exit_code_1(tmp_path):
+def test_a_log_without_payoffs_or_items_says_what_is_missing_and_ends_with_exit_code_1(tmp_path):
     file = tmp_path / "log.csv"
     write(file, ({k: v for k, v in r.items() if k not in WORTH} for r in example(6)))
     out = call("evaluate", file, "--policy", "rand", code=1)
     assert "cannot tell what `rand` would earn: 3 of 3 decisions have no payoffs (add" in out
     assert "--payoffs budget=3,attempt_cost=0.05" in out
     call("evaluate", file, "--policy", "rand", "--payoffs", "budget=3,attempt_cost=0.05")
+    write(file, ({k: v for k, v in r.items() if k != "items"} for r in logged(chance(), 4)))
+    options = ("--policy", "rand", "--report", tmp_path / "page.html")
+    assert "2 of 2 decisions have no items" in call("evaluate", file, *options, code=1)
+    assert "refused: 2 of 2 decisions have no items" in (tmp_path / "page.html").read_text()
 
 
 def test_a_policy_that_is_none_is_refused_and_a_misspelled_one_gets_the_nearest_name(tmp_path):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from small_world import FORMS, FREE, PRICED, ROUTES, TWO, chance, logged, payments
-from typer.testing import CliRunner
+from small_world import FORMS, FREE, PRICED, ROUTES, TWO, call, chance, logged, payments
 
 from longrank import (
     InvalidInput,
@@ -15,7 +14,6 @@ from longrank import (
     Random,
     Schema,
     SparseLaplace,
-    cli,
     recommended,
 )
 from longrank.logs import History, check, evaluate, fit, learn_from, record, report, write
@@ -147,14 +145,10 @@ def test_the_command_line_reads_prices_under_names_of_its_own(tmp_path):
     write(tmp_path / "log.jsonl", rows)
     names = "id=payment,candidates=routes,succeeded=paid,costs=fees,success_values=worth"
     options = ["--columns", f"{names},outcome_costs=bill", "--payoffs", "budget=2,attempt_cost=0.0"]
-    run = CliRunner()
-    shown = run.invoke(cli.app, ["logs", "check", str(tmp_path / "log.jsonl"), *options])
-    assert shown.exit_code == 0, shown.output
-    assert "the candidates have prices in 12 of 12 decisions" in " ".join(shown.output.split())
-    log = str(tmp_path / "log.jsonl")
-    shown = run.invoke(cli.app, ["evaluate", log, "--policy", "recommended", *options])
-    assert shown.exit_code == 0, shown.output
-    assert "bounds" in shown.output
+    output = call("logs", "check", tmp_path / "log.jsonl", *options)
+    assert "the candidates have prices in 12 of 12 decisions" in " ".join(output.split())
+    policy = ("--policy", "recommended")
+    assert "bounds" in call("evaluate", tmp_path / "log.jsonl", *policy, *options)
 
 
 def test_a_log_that_prices_none_of_its_candidates_is_read_as_before():

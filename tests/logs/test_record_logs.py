@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_world import FORMS, written
+from small_world import FORMS, call, written
 from typer.testing import CliRunner
 
 from longrank import (
@@ -363,31 +363,23 @@ def test_a_report_and_the_commands_take_records(tmp_path):
     history = History(path, columns=OWN, payoffs=PAYOFFS)
     assert report(history, {"x": recommended()}, tmp_path / "page.html").exists()
     columns = ["--columns", ",".join(f"{name}={own}" for name, own in OWN.items())]
-
-    def run(*words):
-        return CliRunner().invoke(cli.app, [*words, *columns], env={"COLUMNS": "200"})
-
-    found = run("logs", "check", str(path))
-    assert found.exit_code == 0, found.output
-    assert "context: brand, amount, new" in found.output
-    assert "bounds │ no" in " ".join(found.output.split())
+    output = call("logs", "check", path, *columns)
+    assert "context: brand, amount, new" in output
+    assert "bounds │ no" in " ".join(output.split())
     worth = ("--payoffs", "budget=3,attempt_cost=0.1,give_up=-0.2")
-    found = run("logs", "check", str(path), *worth)
-    assert found.exit_code == 0, found.output
-    assert "bounds │ yes" in " ".join(found.output.split())
-    found = run("logs", "check", str(path), "--payoffs", "budget=1,attempt_cost=0.1")
-    assert found.exit_code == 1, found.output
-    found = run("evaluate", str(path), *worth, "--policy", "recommended", "--every")
-    assert found.exit_code == 0, found.output
-    assert "doubly robust" in found.output
+    output = call("logs", "check", path, *columns, *worth)
+    assert "bounds │ yes" in " ".join(output.split())
+    call("logs", "check", path, *columns, "--payoffs", "budget=1,attempt_cost=0.1", code=1)
+    policy = ("--policy", "recommended", "--every")
+    assert "doubly robust" in call("evaluate", path, *columns, *worth, *policy)
     for words, rule in (
         ((*worth, "--policy", "ind"), "policy must be one for records, such as recommended"),
         (("--payoffs", "3", "--policy", "rand"), "payoffs must be of the form name=value"),
         (("--payoffs", "budget=3", "--policy", "rand"), "have budget and attempt_cost"),
     ):
-        found = run("evaluate", str(path), *words)
-        assert isinstance(found.exception, InvalidInput)
-        assert rule in str(found.exception)
+        error = CliRunner().invoke(cli.app, ["evaluate", str(path), *columns, *words]).exception
+        assert isinstance(error, InvalidInput)
+        assert rule in str(error)
 
 
 VALUES = st.one_of(

@@ -36,6 +36,10 @@ def test_a_deterministic_log_is_refused_with_the_reason_and_gets_bounds():
     for name in ("importance sampling", "doubly robust", "importance sampling, self-normalised"):
         assert "a deterministic log gives bounds only" in found[name].refused
     assert "a deterministic log shows only what it played" in found["replay"].refused
+    drawn = [{**row, "prefix_propensities": None} for row in logged(chance(), 60)]
+    alone = {e.estimator: e for e in evaluate(drawn, {"x": JUDGED["chance"]()})}
+    assert not alone["importance sampling"].refused
+    assert "no prefix_propensities" in alone["doubly robust"].refused
     for estimates in (without, found):
         assert not estimates["bounds"].refused
         assert estimates["bounds"].low < estimates["bounds"].high

@@ -4,8 +4,8 @@
 
 Ratios of processor times, both measured in this run, in turns. Encoding is compared with msgspec's
 decoding of the same JSON: candidates of 12 fields (8 categories, 4 numbers) and a context of 8
-(6 categories, 2 numbers), all crosses made and scored, one number changed in every candidate each time. The
-dictionaries are fresh each time, as a service has them.
+(6 categories, 2 numbers), all crosses made and scored, one number changed in every candidate each
+time. The dictionaries are fresh each time, as a service has them.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def test_the_command_line_counts_before_the_environment_and_that_before_the_file
     assert started["hosts"] == ["a.example", "b.example"]
 
 
-def test_what_is_wrong_with_a_file_is_told_with_its_name_and_the_key(tmp_path):
+def test_what_is_wrong_with_a_file_or_its_absence_is_told_with_its_name_and_the_key(tmp_path):
     for text, message in [
         ("prot = 1", "there is no option 'prot' of serve; do you mean 'port'?"),
         ("xyzzy = 1", "there is no option 'xyzzy' of serve; the keys are allowed_hosts, "),
@@ -101,6 +101,10 @@ def test_what_is_wrong_with_a_file_is_told_with_its_name_and_the_key(tmp_path):
         assert isinstance(result.exception, BadFile)
         assert str(result.exception).startswith(file)
         assert message in str(result.exception)
+    absent = str(tmp_path / "none.toml")
+    result = CliRunner().invoke(cli.app, ["serve", "--config", absent])
+    assert isinstance(result.exception, FileNotFoundError)
+    assert result.exception.filename == absent
 
 
 def test_a_bad_value_is_told_with_where_it_is_from(tmp_path):
@@ -123,12 +127,6 @@ def test_a_bad_value_is_told_with_where_it_is_from(tmp_path):
         result = CliRunner().invoke(cli.app, ["serve"], env={**wide, variable(name): plain})
         assert result.exit_code == 2
         assert f"(got '{plain}' from {variable(name)})" in result.output
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    result = CliRunner().invoke(cli.app, ["serve", "--config", str(tmp_path / "none.toml")])
-    assert isinstance(result.exception, FileNotFoundError)
-    assert result.exception.filename == str(tmp_path / "none.toml")
 
 
 def test_help_shows_every_variable():

@@ -5,17 +5,11 @@ from __future__ import annotations
 import dataclasses
 import io
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from longrank.datasets import SOURCES, DownloadFailed, File, MissingData, Source, find, get
 from longrank.errors import BadFile, InvalidInput
-
-Md5 = Callable[[bytes], str]
-Names = Callable[[Path], list[str]]
 
 
 def zipped(name: str, data: bytes) -> bytes:
@@ -27,14 +21,6 @@ def zipped(name: str, data: bytes) -> bytes:
 
 def movielens(*files: File) -> Source:
     return dataclasses.replace(SOURCES["movielens-1m"], files=files)
-
-
-def images_on(server: Any, folder: Path, md5: Md5) -> Source:
-    files = []
-    for path in sorted(folder.iterdir()):
-        data = path.read_bytes()
-        files.append(File(path.name, (server.put(path.name, data),), len(data), md5(data)))
-    return dataclasses.replace(SOURCES["mnist"], files=tuple(files))
 
 
 def test_a_data_set_of_one_file_is_got_from_the_first_address_that_works(
@@ -52,7 +38,11 @@ def test_a_data_set_of_one_file_is_got_from_the_first_address_that_works(
 def test_a_data_set_of_four_files_is_got_with_progress_for_each_and_not_again(
     server, small_images, md5, tmp_path
 ):
-    known = images_on(server, small_images, md5)
+    published = []
+    for path in sorted(small_images.iterdir()):
+        data = path.read_bytes()
+        published.append(File(path.name, (server.put(path.name, data),), len(data), md5(data)))
+    known = dataclasses.replace(SOURCES["mnist"], files=tuple(published))
     seen: dict[str, tuple[int, int | None]] = {}
     files = get(known, tmp_path, progress=lambda name, *now: seen.update({name: now}))
     assert {file.name for file in files} == set(seen)

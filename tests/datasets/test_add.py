@@ -8,15 +8,12 @@ import os
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from longrank.datasets import add, find
 from longrank.errors import BadFile, InvalidInput
-
-Names = Callable[[Path], list[str]]
 
 REVIEW = b'{"user_id":"u","business_id":"b","stars":4.0,"text":"good"}\n'
 SMALL = {
@@ -141,10 +138,3 @@ def test_what_is_not_there_or_not_known_is_refused(given, data, names):
         with pytest.raises(error, match=message):
             add(name, path, data)
     assert names(data) == []
-
-
-@pytest.mark.mnist
-def test_the_real_files_are_added(real_mnist, data, names):
-    add("mnist", real_mnist, data)
-    assert len(find("mnist", data)) == 4
-    assert len(names(data)) == 4

@@ -12,8 +12,6 @@ import pytest
 from longrank.datasets.download import DownloadFailed, download, stays_secure
 from longrank.errors import BadFile, InvalidInput, LongrankError
 
-Md5 = Callable[[bytes], str]
-Names = Callable[[Path], list[str]]
 QUICK: dict[str, Any] = {"pause": 0.0, "timeout": 10.0}
 
 

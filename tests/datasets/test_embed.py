@@ -105,33 +105,24 @@ def test_the_most_active_users_and_the_most_rated_items_count():
     assert np.allclose(got["chances"], sigmoid(means - np.median(means))[rest], atol=1e-6)
 
 
-def test_sizes_beyond_the_data_mean_all_of_it():
-    data = as_ratings(drawn())
-    some = embed_ratings(data, seed=0, sample=12, dim=3, users=10**6, items=10**6)
-    every = embed_ratings(data, seed=0, sample=12, dim=3)
-    assert all(np.array_equal(some[name], every[name]) for name in every)
-
-
-def test_several_ratings_of_one_item_by_one_user_count_as_their_mean():
+def test_data_that_says_the_same_gives_the_same_embedding():
     rows = drawn()
-    user, item, value = rows[0]
-    doubled = [(user, item, value - 0.5), *rows[1:], (user, item, value + 0.5)]
-    got = embed_ratings(as_ratings(doubled), seed=3, sample=12, dim=4)
-    expected = embed_ratings(as_ratings(rows), seed=3, sample=12, dim=4)
+    data, sizes = as_ratings(rows), {"seed": 3, "sample": 12, "dim": 4}
+    expected = embed_ratings(data, **sizes)
+    some = embed_ratings(data, **sizes, users=10**6, items=10**6)  # more than there are
+    assert all(np.array_equal(some[name], expected[name]) for name in expected)
+    user, item, value = rows[0]  # several ratings of an item by a user count as their mean
+    doubled = as_ratings([(user, item, value - 0.5), *rows[1:], (user, item, value + 0.5)])
+    got = embed_ratings(doubled, **sizes)
     assert np.allclose(got["items"], expected["items"], atol=1e-9)
 
 
 def test_an_active_user_is_one_with_many_items_not_one_with_many_ratings():
     rows = [(user, item, value) for user, item, value in drawn() if user or item == 0]
     loud = [*rows, *[(0, 0, 3.0)] * 500]  # user 0 rates one item again and again
+    quiet = [(user - 1, item, value) for user, item, value in rows if user]
     got = embed_ratings(as_ratings(loud), seed=3, sample=12, dim=3, users=59)
-    quiet = [row for row in rows if row[0]]
-    expected = embed_ratings(
-        as_ratings([(user - 1, item, value) for user, item, value in quiet]),
-        seed=3,
-        sample=12,
-        dim=3,
-    )
+    expected = embed_ratings(as_ratings(quiet), seed=3, sample=12, dim=3)
     assert np.allclose(got["items"], expected["items"], atol=1e-9)
 
 
@@ -182,12 +173,8 @@ def test_images_are_embedded_by_the_principal_components_of_the_sample():
     assert np.array_equal(got["labels"], labels[shuffle])
     expected = unit((images.train[fit] - centre) @ axes * signs)
     assert np.allclose(got["embedding_items"], expected, atol=1e-9)
-
-
-def test_without_test_images_the_rest_of_the_training_images_are_the_items():
     got = embed_images(drawn_images(50, 0), seed=0, sample=20, dim=3)
-    assert got["items"].shape == (30, 3)
-    assert got["labels"].shape == (30,)
+    assert (got["items"].shape, got["labels"].shape) == ((30, 3), (30,))  # of the training images
 
 
 def test_sizes_of_images_that_do_not_fit_are_refused():

@@ -55,6 +55,12 @@ def header(magic: int, *lengths: int) -> bytes:
 
 
 def test_a_broken_file_is_named_with_the_rule(small_images):
+    packed = small_images / f"{IMAGES}.gz"
+    whole = packed.read_bytes()
+    packed.write_bytes(whole[:500])
+    with pytest.raises(BadFile, match=f"{IMAGES}.gz cannot be read: "):
+        read(small_images)
+    packed.write_bytes(whole)
     path = plain(small_images) / IMAGES
     for data, rule in [
         (b"", "must begin with the magic number 2051, got 0 bytes"),
@@ -70,13 +76,6 @@ def test_a_broken_file_is_named_with_the_rule(small_images):
         with pytest.raises(BadFile, match=rule) as caught:
             read(small_images)
         assert str(path) in str(caught.value)
-
-
-def test_a_truncated_gzip_is_refused(small_images):
-    path = small_images / f"{IMAGES}.gz"
-    path.write_bytes(path.read_bytes()[:500])
-    with pytest.raises(BadFile, match=f"{IMAGES}.gz cannot be read: "):
-        read(small_images)
 
 
 @pytest.mark.parametrize(

@@ -22,15 +22,8 @@ from longrank.simulation import Stream, run_stream
 SOME = list(
     cells(["digits-3"], ["exponential"], [5], ["rand", "eps", "c-ucb1", "ind", "dep"], "quick", 1)
 )
-ONE_SETTING = Cell(
-    "payments-8",
-    "exponential",
-    5,
-    "ind",
-    "quick",
-    1,
-    '{"rate": 3, "exploration": 0.01, "radius": 3}',
-)
+SETTING = '{"rate": 3, "exploration": 0.01, "radius": 3}'
+ONE_SETTING = Cell("payments-8", "exponential", 5, "ind", "quick", 1, SETTING)
 
 
 @pytest.fixture(autouse=True)

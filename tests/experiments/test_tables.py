@@ -25,12 +25,8 @@ CELL = Key("mnist-0", "vanilla", 1, "ind")
 
 
 def entry(table: PaperTable, scenario: str, policy: str, budget: int = 1) -> Comparison:
-    [found] = [
-        one
-        for one in table.entries()
-        if (one.column.scenario, one.column.policy, one.budget) == (scenario, policy, budget)
-    ]
-    return found
+    entries = {(x.column.scenario, x.column.policy, x.budget): x for x in table.entries()}
+    return entries[scenario, policy, budget]
 
 
 def table_of(rows, task: str = "mnist-0") -> PaperTable:

@@ -29,11 +29,12 @@ $(VENV)/ready: requirements.lock pyproject.toml
 
 # What demo and play need, which is about half of what the tests need.
 $(VENV)/try: requirements.lock pyproject.toml
+	@echo "Installing 0.9 GB into $(VENV), once; this takes a few minutes ..."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock -e '.[experiments,service]'
 	touch $@
 
-demo: $(VENV)/try  ## a payment desk in money, then the paper: tables, a picture, one decision explained
+demo: $(VENV)/try  ## a payment desk in money, then the paper's policies on handwritten digits
 	$(BIN)/longrank demo
 
 play: $(VENV)/try  ## a payment desk in your browser: take a provider down, raise a fee, watch it react

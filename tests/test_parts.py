@@ -127,7 +127,7 @@ def test_a_policy_takes_of_what_is_offered_what_it_needs():
     assert registry.make("ind", offered, {"exploration": 0.7}).exploration == 0.7
     with pytest.raises(InvalidInput, match=r"^settings must not name 'dim', which is given"):
         registry.make("ind", offered, {"dim": 4})
-    with pytest.raises(InvalidInput, match=r"^settings must be among .* got speed"):
+    with pytest.raises(InvalidInput, match=r"^settings must be among .* got 'speed'"):
         registry.make("ind", offered, {"speed": 4})
 
 

@@ -102,7 +102,7 @@ ARRAYS = {
 }
 PAYOFFS = {
     r"losses must have 3 numbers, one more than rewards, got 2": lambda: Payoffs([1, 1], [0, 0]),
-    r"losses must have 1 numbers, one more than rewards, got 0": lambda: Payoffs([], []),
+    r"losses must have 1 number, one more than rewards, got 0": lambda: Payoffs([], []),
     r"rewards must be at least 0, got -0.5 at index 1": lambda: Payoffs([1, -0.5], [0, 0, 0]),
     r"losses must be at most 0, got 0.5 at index 0": lambda: Payoffs([1.0], [0.5, 0.0]),
     r"rewards must be non-increasing, got 1.0 before 2.0 at index 0": lambda: Payoffs(
@@ -128,7 +128,7 @@ PAYOFFS = {
     r"costs must be finite, got inf at index 1": lambda: VANILLA.priced([0.1, INF]),
     r"costs must hold numbers, got None at index 1": lambda: VANILLA.priced([0.1, None]),
     r"costs must have 1 dimensions, got shape \(\)": lambda: VANILLA.priced(0.1),
-    r"values must have 1 numbers, as many as costs, got 2": lambda: VANILLA.priced([0.1], [0, 1]),
+    r"values must have 1 number, as many as costs, got 2": lambda: VANILLA.priced([0.1], [0, 1]),
     r"values must be finite, got nan at index 0": lambda: VANILLA.priced(None, [NAN]),
     r"values must hold numbers, got None at index 1": lambda: VANILLA.priced(None, [0.1, None]),
     r"order must hold items from 0 to 3, got \[0, 4\]": lambda: PRICED.along([0, 4]),
@@ -165,9 +165,9 @@ OUTCOMES = {
     r"tried must be a whole number, got True": lambda: Outcome(True, False),
     r"succeeded must be True or False, got 1": lambda: Outcome(1, 1),
     r"succeeded must be True or False, got None": lambda: Outcome(1, None),
-    r"tried must be at least 1 where something succeeded, got 0": lambda: Outcome(0, True),
+    r"tried must be at least 1 if the last attempt succeeded, got 0": lambda: Outcome(0, True),
     r"costs must be at least 0, got -0.2 at index 1": lambda: Outcome(2, True, [0.1, -0.2]),
-    r"costs must have 2 numbers, one a try, got 1": lambda: Outcome(2, True, [0.1]),
+    r"costs must have 2 numbers, one for each try, got 1": lambda: Outcome(2, True, [0.1]),
     r"costs must hold numbers, got None at index 1": lambda: Outcome(2, True, [0.1, None]),
     r"outcome\.tried must be at most 2, the length of the ranking, got 3": lambda: Outcome(
         3, False
@@ -288,14 +288,14 @@ POLICIES = {
         "best"
     ),
     r"settings must include 'max_budget' for 'ind', got \['dim'\]": lambda: named("ind", dim=3),
-    r"settings must be among rng for 'rand', got dim": lambda: named("rand", rng=1, dim=3),
+    r"settings must be among rng for 'rand', got 'dim'": lambda: named("rand", rng=1, dim=3),
     r"budget must be at most the learner's max_budget 2, got 5": lambda: named(
         "ind", dim=4, max_budget=2
     ).rank(np.zeros((1, 4)), Payoffs.vanilla(5)),
     r"budget must be at most the learner's max_budget 2, got 3": lambda: recommended(
         max_budget=2
     ).rank(["a", "b", "c"], Payoffs.vanilla(3)),
-    r"order must have at most 1 numbers, got 2": lambda: UCB(Ridge(2), exploration=0.1).receipt(
+    r"order must have at most 1 number, got 2": lambda: UCB(Ridge(2), exploration=0.1).receipt(
         np.eye(2), Payoffs.vanilla(1), [0, 1]
     ),
 }

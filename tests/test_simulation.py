@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, ndtr
 
-from longrank import PROBIT, InvalidInput, Oracle, Outcome, Payoffs, Random, named, unit_rows
+from longrank import PROBIT, UCB, InvalidInput, Oracle, Outcome, Payoffs, Random, named, unit_rows
 from longrank.simulation import (
     CoverageWorld,
     LogisticWorld,
@@ -243,7 +243,9 @@ STREAMED = {
     ("name", "payoffs"),
     [
         *((name, Payoffs.exponential(4)) for name in STREAMED),
-        ("dep", Payoffs.linear(30, attempt_cost=0.02)),
+        *((name, Payoffs.vanilla(30)) for name in ("ind", "dep")),
+        *((name, Payoffs.exponential(30)) for name in ("ind", "dep")),
+        *((name, Payoffs.linear(30, attempt_cost=0.02)) for name in ("ind", "dep")),
     ],
 )
 def test_a_run_through_a_stream_is_that_of_simulate_and_leaves_the_policy_alone(name, payoffs):
@@ -259,6 +261,24 @@ def test_a_run_through_a_stream_is_that_of_simulate_and_leaves_the_policy_alone(
     assert played.lengths.tobytes() == run.lengths.tobytes()
     assert played.tried.tobytes() == run.tried.tobytes()
     assert played.policy.to_bytes() == policy.to_bytes()
+
+
+def test_an_order_is_made_no_further_than_needed(monkeypatch):
+    budgets = []
+    real = UCB.propose
+
+    def watched(self, items, payoffs, budget=None, **more):
+        budgets.append(budget)
+        return real(self, items, payoffs, budget, **more)
+
+    monkeypatch.setattr(UCB, "propose", watched)
+    wins = np.zeros(200, np.bool_)
+    wins[[3, 55]] = True
+    stream = Stream(np.tile(np.eye(2), (100, 1)), np.array([0, 50, 100, 150, 200]), wins)
+    run = run_stream(named("c-ucb1", dim=2), stream, Payoffs.vanilla(40))
+    assert budgets[:2] == [8, 8]
+    assert budgets[2:] == [8, 32, None] * 2
+    assert run.lengths.tolist() == [40] * 4
 
 
 def test_a_stream_with_fees_pays_them():

@@ -4,8 +4,8 @@
 
 Ratios of processor times, both measured in this run, in turns. Encoding is compared with msgspec's
 decoding of the same JSON: candidates of 12 fields (8 categories, 4 numbers) and a context of 8
-(6 categories, 2 numbers), all crosses made, one number changed in every candidate each time. The
-dictionaries are fresh each time, as a service has them.
+(6 categories, 2 numbers), all crosses made and scored, one number changed in every candidate each
+time. The dictionaries are fresh each time, as a service has them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from resource import RUSAGE_SELF, getrusage
 import msgspec
 import numpy as np
 
-from longrank import Outcome, Payoffs, kernels, recommended, unit_rows
+from longrank import Outcome, Payoffs, recommended, unit_rows
 
 PAYOFFS = Payoffs.linear(5, attempt_cost=0.05)
 CONTEXT = {
@@ -65,13 +65,16 @@ def encoding() -> None:
         for _ in range(20):
             changed = [each | {"number0": rng.random()} for each in candidates]
             texts.append(msgspec.json.encode([changed, CONTEXT]))
-        schema = policy.schema
+        encode, score = policy.schema.encode, policy.learner.score
 
         def both(
-            i: int, texts: list[bytes] = texts, encode: Callable[..., object] = schema.encode
+            i: int,
+            texts: list[bytes] = texts,
+            encode: Callable[..., object] = encode,
+            score: Callable[..., object] = score,
         ) -> None:
             rows = encode(*decode(texts[i % 20]))
-            kernels.cross_rows(*rows.arrays(), rows.plan.left, rows.plan.right)
+            score(rows)  # which crosses their atoms
 
         jobs = {"decode": lambda i, texts=texts: decode(texts[i % 20]), "both": both}
         found = measure(jobs, max(3, 3_000 // k))

@@ -84,7 +84,8 @@ def number(cluster: Cluster, sql: str) -> float:
 def long_log(folder: Path, count: int) -> None:
     """Export and drop many decisions, while somebody decides."""
     clock = Clock()
-    with Engine(SqliteStore(folder / "d.db", max_queued=10**9), clock=clock) as engine:
+    with Engine(SqliteStore(folder / "d.db"), clock=clock) as engine:
+        engine.store.writer.max_queued = 10**9
         model = make(engine, "m")
         engine.decide("m", asked("first", ttl=10.0))
         body = engine.store.find(model.number, "first")[0].body
@@ -93,7 +94,7 @@ def long_log(folder: Path, count: int) -> None:
                 Draft(model.number, 0, f"d{start + i}", clock.now, clock.now + 10.0, body)
                 for i in range(min(10_000, count - start))
             )
-            for future in [engine.store.append(draft) for draft in drafts]:
+            for future in [engine.store.writer.append(draft) for draft in drafts]:
                 future.result()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         with spooled(engine, "m") as file:

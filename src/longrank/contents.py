@@ -33,10 +33,6 @@ class Broken(Exception):
         super().__init__(rule, found, where)
         self.rule, self.found, self.where = rule, found, where
 
-    def inside(self, name: str) -> Broken:
-        """Return it as seen from the tree or the list around it."""
-        return Broken(self.rule, self.found, f"{name}.{self.where}" if self.where else name)
-
     def __str__(self) -> str:
         return f"{self.where} must {self.rule}, got {self.found}"
 
@@ -59,15 +55,19 @@ def tree(contents: Contents) -> Rule:
         for name, part in contents.items():
             if name not in value:
                 raise Broken("be there", "nothing", name)
-            entry = value[name]
-            try:
-                part(entry, own)
-            except Broken as broken:
-                raise broken.inside(name) from None
-            if type(entry) is int:
-                own[name] = entry
+            _check_entry(part, value[name], own, name)
+            if type(value[name]) is int:
+                own[name] = value[name]
 
     return rule
+
+
+def _check_entry(rule: Rule, entry: Any, sizes: Sizes, name: str) -> None:
+    try:
+        rule(entry, sizes)
+    except Broken as broken:
+        where = f"{name}.{broken.where}" if broken.where else name
+        raise Broken(broken.rule, broken.found, where) from None
 
 
 def optional(rule: Rule) -> Rule:
@@ -90,10 +90,7 @@ def listed(rule: Rule, maximum: int = MAX_COUNT, exactly: int | None = None) -> 
             wanted = f"at most {maximum}" if exactly is None else exactly
             raise Broken(f"have {wanted} entries", len(value))
         for i, entry in enumerate(value):
-            try:
-                rule(entry, sizes)
-            except Broken as broken:
-                raise broken.inside(str(i)) from None
+            _check_entry(rule, entry, sizes, str(i))
 
     return each
 
@@ -105,24 +102,22 @@ def mapped(rule: Rule, maximum: int = MAX_COUNT) -> Rule:
         if not isinstance(value, dict) or len(value) > maximum:
             raise Broken(f"be a tree of at most {maximum} entries", show(value))
         for name, entry in value.items():
-            try:
-                rule(entry, sizes)
-            except Broken as broken:
-                raise broken.inside(repr(name)) from None
+            _check_entry(rule, entry, sizes, repr(name))
 
     return each
 
 
-def text(value: Any, sizes: Sizes) -> None:  # noqa: ARG001
-    """A text."""
-    if not isinstance(value, str):
-        raise Broken("be text", show(value))
+def _typed(kind: type, wanted: str) -> Rule:
+    """A value of a type."""
+
+    def rule(value: Any, sizes: Sizes) -> None:  # noqa: ARG001
+        if not isinstance(value, kind):
+            raise Broken(wanted, show(value))
+
+    return rule
 
 
-def flag(value: Any, sizes: Sizes) -> None:  # noqa: ARG001
-    """True or false."""
-    if not isinstance(value, bool):
-        raise Broken("be true or false", show(value))
+text, flag = _typed(str, "be text"), _typed(bool, "be true or false")
 
 
 def one_of(words: Collection[str]) -> Rule:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from longrank import checks, notebook, packing
 from longrank.arrays import Indices, Matrix, Vector
 from longrank.contents import MAX_COUNT, Contents, check, numbers, show, wholes
-from longrank.errors import BadFile, InvalidInput
+from longrank.errors import BadFile, InvalidInput, plural
 from longrank.explanation import Names, Reason, Reasons, read_names, shorten
 from longrank.payoffs import MAX_PRICE, Payoffs
 
@@ -71,11 +71,12 @@ class Outcome:
                 raise InvalidInput("succeeded", "be True or False", repr(self.succeeded))
             object.__setattr__(self, "succeeded", bool(self.succeeded))
         if self.succeeded and self.tried == 0:
-            raise InvalidInput("tried", "be at least 1 where something succeeded", 0)
+            raise InvalidInput("tried", "be at least 1 if the last attempt succeeded", 0)
         if self.costs is not None:
             costs = checks.vector("costs", self.costs)
             if len(costs) != self.tried:
-                raise InvalidInput("costs", f"have {self.tried} numbers, one a try", len(costs))
+                rule = f"have {plural(self.tried, 'number')}, one for each try"
+                raise InvalidInput("costs", rule, len(costs))
             if (costs < 0.0).any():
                 at = int(np.argmax(costs < 0.0))
                 raise InvalidInput("costs", "be at least 0", f"{costs[at]} at index {at}")
@@ -154,46 +155,25 @@ class Ranking:
         numbers = np.empty(3 * n + 1 + features.size)
         numbers[:s], numbers[n : n + s] = probabilities, estimates
         numbers[2 * n : 3 * n + 1], numbers[3 * n + 1 :] = values, features.ravel()
-        self._fill(order, numbers, features.shape[1], n, names, prices=prices)
+        self._fill(order, numbers, features.shape[1], n, names)
+        self._prices = None if prices is None else prices.frozen()
 
     def _fill(
-        self,
-        order: Indices,
-        numbers: NDArray[np.float64],
-        dim: int,
-        tries: int,
-        names: Names | None,
-        patience: float = 1.0,
-        stop: str = "",
-        sample: Matrix | None = None,
-        prices: Prices | None = None,
+        self, order: Indices, numbers: Vector, dim: int, tries: int, names: Names | None
     ) -> None:
         order.setflags(write=False)
         numbers.setflags(write=False)
-        if sample is not None:
-            sample.setflags(write=False)
-        if prices is not None:
-            prices.costs.setflags(write=False)
-            prices.values.setflags(write=False)
         self._order, self._numbers, self._dim, self._names = order, numbers, dim, names
-        self._tries, self._patience, self._stop = tries, patience, stop
-        self._sample, self._prices, self.from_elsewhere = sample, prices, False
+        self._tries, self._patience, self._stop = tries, 1.0, ""
+        self._sample, self._prices, self.from_elsewhere = None, None, False
 
     @classmethod
     def from_buffer(
-        cls,
-        order: Indices,
-        numbers: NDArray[np.float64],
-        dim: int,
-        names: Names | None = None,
-        patience: float = 1.0,
-        stop: str = "",
-        sample: Matrix | None = None,
-        prices: Prices | None = None,
+        cls, order: Indices, numbers: Vector, dim: int, names: Names | None = None
     ) -> Ranking:
         """Wrap what :func:`longrank.kernels.decide` filled; ``order`` is cut to its length."""
-        ranking, tries = cls.__new__(cls), numbers.shape[0] // (3 + dim)
-        ranking._fill(order, numbers, dim, tries, names, patience, stop, sample, prices)
+        ranking = cls.__new__(cls)
+        ranking._fill(order, numbers, dim, numbers.shape[0] // (3 + dim), names)
         return ranking
 
     @classmethod
@@ -227,14 +207,11 @@ class Ranking:
         ).planned(self._patience, self._stop, self._sample)
 
     def at_prices(self, payoffs: Payoffs, loss_bound: float = math.nan) -> Ranking:
-        """Return it with the costs and values of its candidates, if the payoffs have them."""
-        costs, values, order = payoffs.costs, payoffs.success_values, self._order
-        priced, prices = Ranking.__new__(Ranking), None
+        """Add to a new receipt the costs and values of its candidates, if the payoffs have them."""
+        costs, values, self._patience = payoffs.costs, payoffs.success_values, payoffs.patience
         if costs is not None and values is not None:
-            prices = Prices(costs[order], values[order], loss_bound)
-        own = order, self._numbers, self._dim, self._tries, self._names
-        priced._fill(*own, payoffs.patience, self._stop, self._sample, prices)
-        return priced
+            self._prices = Prices(costs[self._order], values[self._order], loss_bound).frozen()
+        return self
 
     def planned(self, patience: float, stop: str = "", sample: Matrix | None = None) -> Ranking:
         """Add to a new receipt how it was planned, which :meth:`explain` tells; return it.
@@ -578,6 +555,12 @@ class Prices(NamedTuple):
     costs: Vector
     values: Vector
     loss_bound: float
+
+    def frozen(self) -> Prices:
+        """Return them, no longer to be written to."""
+        self.costs.setflags(write=False)
+        self.values.setflags(write=False)
+        return self
 
     def take(self, positions: Sequence[int]) -> Prices:
         """Return those of some tries."""

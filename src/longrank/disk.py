@@ -32,6 +32,10 @@ def atomic(target: str | os.PathLike[str], *, replace: bool = True) -> Iterator[
             os.replace(temporary, path)
         else:
             os.link(temporary, path)  # fails if the name exists
+    except OSError as error:
+        if str(error.filename) == str(temporary):
+            error.filename = str(path)
+        raise
     finally:
         # Also after success: renaming one hard link of a file to another one does nothing.
         temporary.unlink(missing_ok=True)

@@ -25,14 +25,24 @@ class InvalidInput(LongrankError, ValueError):
     budget must be at least 0, got -1
     """
 
-    def __init__(self, parameter: str, rule: str, value: object) -> None:
+    def __init__(self, parameter: str, rule: str, value: object, sentence: str = "") -> None:
         super().__init__(parameter, rule, value)
         self.parameter = parameter
         self.rule = rule
         self.value = value
+        self.sentence = sentence  # in place of the usual one
 
     def __str__(self) -> str:
-        return f"{self.parameter} must {self.rule}, got {self.value}"
+        return self.sentence or f"{self.parameter} must {self.rule}, got {self.value}"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number of things in words.
+
+    >>> plural(1, "model"), plural(2, "model")
+    ('1 model', '2 models')
+    """
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def unknown(name: object, known: Iterable[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
@@ -68,27 +68,24 @@ class Jobs:
         """Set up joblib for the backend, connected while the block runs."""
         import joblib
 
-        if self.backend == "processes":
-            with joblib.parallel_config("loky", inner_max_num_threads=1):
+        name, options = self.backend, dict[str, Any]()
+        with ExitStack() as stack:
+            with needs_extra(f"the {self.backend} backend", "cluster"):
+                if self.backend == "dask":
+                    from distributed import Client
+
+                    options["client"] = stack.enter_context(Client(self.address))
+                elif self.backend == "ray":
+                    import ray
+                    from ray.util.joblib import register_ray
+
+                    register_ray()
+                    ray.init(address=self.address, log_to_driver=False)
+                    stack.callback(ray.shutdown)
+                else:
+                    name, options["inner_max_num_threads"] = "loky", 1
+            with joblib.parallel_config(name, **options):
                 yield
-            return
-        with needs_extra(f"the {self.backend} backend", "cluster"):
-            if self.backend == "dask":
-                from distributed import Client
-            else:
-                import ray
-                from ray.util.joblib import register_ray
-        if self.backend == "dask":
-            with Client(self.address) as client, joblib.parallel_config("dask", client=client):
-                yield
-            return
-        register_ray()
-        ray.init(address=self.address, log_to_driver=False)
-        try:
-            with joblib.parallel_config("ray"):
-                yield
-        finally:
-            ray.shutdown()
 
 
 @contextmanager

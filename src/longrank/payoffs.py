@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -9,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels, notebook
 from longrank.arrays import Flags, Indices, Vector
-from longrank.errors import InvalidInput
+from longrank.errors import InvalidInput, plural
 
-MAX_PRICE = 1e100  # of a try and of a success, so that sums are finite
+MAX_PRICE = 1e12  # of a cost, value, reward or loss, so that sums of them stay finite
 
 
 class Cascade(Protocol):
@@ -48,8 +49,9 @@ class PlannedSequence(NamedTuple):
 class Payoffs:
     """The payoffs of one round.
 
-    Any scale works. The arrays are copied and read-only. Use :meth:`best_sequence` to plan with
-    costs and values, and :meth:`along` to turn them into payoffs by position for one sequence.
+    Any scale up to 10^12 works. The arrays are copied and read-only. Use :meth:`best_sequence` to
+    plan with costs and values, and :meth:`along` to turn them into payoffs by position for one
+    sequence.
 
     Parameters
     ----------
@@ -104,7 +106,7 @@ class Payoffs:
         r = checks.vector("rewards", rewards)
         loss = checks.vector("losses", losses)
         if len(loss) != len(r) + 1:
-            rule = f"have {len(r) + 1} numbers, one more than rewards"
+            rule = f"have {plural(len(r) + 1, 'number')}, one more than rewards"
             raise InvalidInput("losses", rule, len(loss))
         if r.size and r[-1] < 0.0:
             raise InvalidInput("rewards", "be at least 0", _first(r, r < 0.0))
@@ -116,6 +118,7 @@ class Payoffs:
                 i = int(np.flatnonzero(rising)[0])
                 shown = f"{array[i]} before {array[i + 1]} at index {i}"
                 raise InvalidInput(name, "be non-increasing", shown)
+            _check_size(name, array)
         _freeze(r, loss)
         self._keep(r, loss, *_prices(costs, values), _patience(patience), None)
 
@@ -137,15 +140,6 @@ class Payoffs:
         keep(self, "patience", patience)
         keep(self, "_spent", spent)
         return self
-
-    @classmethod
-    def _by_position(
-        cls, rewards: ArrayLike, losses: ArrayLike, spent: ArrayLike, patience: float = 1.0
-    ) -> Payoffs:
-        """Make payoffs along one sequence, which may be negative and may rise."""
-        r, loss, paid = (np.array(part, np.float64) for part in (rewards, losses, spent))
-        _freeze(r, loss)
-        return cls.__new__(cls)._keep(r, loss, None, None, patience, paid)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Payoffs cannot be changed; make a new one to set {name}")
@@ -224,7 +218,7 @@ class Payoffs:
     def check_prices(self, size: int) -> None:
         """Check that there are as many costs and values as candidates."""
         if self.costs is not None and len(self.costs) != size:
-            rule = f"have {size} numbers, one for each candidate of the round"
+            rule = f"have {plural(size, 'number')}, one for each candidate of the round"
             raise InvalidInput("payoffs.costs", rule, len(self.costs))
 
     def prices(self, size: int) -> tuple[Vector, Vector, Vector, Vector, float]:
@@ -259,7 +253,7 @@ class Payoffs:
         spent = np.zeros(n + 1)
         np.cumsum(self.costs[chosen], out=spent[1:])
         rewards = rewards + self.success_values[chosen] - spent[1:]
-        return Payoffs._by_position(rewards, losses - spent, spent, self.patience)
+        return _rebuild(rewards, losses - spent, None, None, self.patience, spent)
 
     def best_sequence(
         self, probabilities: ArrayLike, budget: int | None = None, *, patience: float | None = None
@@ -278,7 +272,7 @@ class Payoffs:
         tries, p = self.tries(budget), _chances(probabilities)
         costs, values, rewards, losses, _ = self.prices(len(p))
         if len(p) != len(costs):
-            rule = f"have {len(costs)} numbers, as many as costs and values"
+            rule = f"have {plural(len(costs), 'number')}, as many as costs and values"
             raise InvalidInput("probabilities", rule, len(p))
         order, length, value, bound = kernels.plan(
             p, costs, values, rewards, losses, self._patience(patience), tries
@@ -322,6 +316,9 @@ class Payoffs:
         self._need_candidates()
         if budget is None:
             return self.budget
+        if isinstance(budget, Mapping):
+            rule = "be a whole number (context is given by keyword: context=...)"
+            raise InvalidInput("budget", rule, repr(budget))
         if type(budget) is not int or budget < 0:
             budget = checks.whole("budget", budget)
         if budget > self.budget:
@@ -336,7 +333,7 @@ class Payoffs:
 
     def _fits(self, parameter: str, length: int) -> int:
         if length > self.budget:
-            raise InvalidInput(parameter, f"have at most {self.budget} numbers", length)
+            raise InvalidInput(parameter, f"have at most {plural(self.budget, 'number')}", length)
         return length
 
     def _patience(self, given: float | None) -> float:
@@ -353,12 +350,8 @@ class Payoffs:
             raise InvalidInput("payoffs", rule, f"costs of {len(self.costs)} candidates")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._spent is not None:
-            parts = self.rewards, self.losses, self._spent, self.patience
-            return Payoffs._by_position, parts
-        return _rebuild, (
-            self.rewards, self.losses, self.costs, self.success_values, self.patience
-        )  # fmt: skip
+        own = self.rewards, self.losses, self.costs, self.success_values
+        return _rebuild, (*own, self.patience, self._spent)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Payoffs):
@@ -415,8 +408,9 @@ def max_tries(payoffs: Payoffs, budget: int | None) -> int:
 
 
 def _rebuild(*parts: Any) -> Payoffs:
-    *arrays, patience = parts
-    return Payoffs(*arrays, patience=patience)
+    """Make payoffs of parts that were checked; along a sequence they may be negative or rise."""
+    _freeze(*(part for part in parts if isinstance(part, np.ndarray)))
+    return Payoffs.__new__(Payoffs)._keep(*parts)
 
 
 def _prices(
@@ -429,15 +423,22 @@ def _prices(
     v = np.zeros(0 if c is None else len(c)) if values is None else checks.vector("values", values)
     c = np.zeros(len(v)) if c is None else c
     if len(v) != len(c):
-        raise InvalidInput("values", f"have {len(c)} numbers, as many as costs", len(v))
+        rule = f"have {plural(len(c), 'number')}, as many as costs"
+        raise InvalidInput("values", rule, len(v))
     if (c < 0.0).any():
         raise InvalidInput("costs", "be at least 0", _first(c, c < 0.0))
-    for name, array in (("costs", c), ("values", v)):
-        large = np.abs(array) > MAX_PRICE
-        if large.any():
-            raise InvalidInput(name, f"be at most {MAX_PRICE:g} in size", _first(array, large))
+    _check_size("costs", c)
+    _check_size("values", v)
     _freeze(c, v)
     return c, v
+
+
+def _check_size(name: str, array: NDArray[np.float64]) -> None:
+    large = np.abs(array) > MAX_PRICE
+    if large.any():
+        i = int(np.flatnonzero(large)[0])
+        rule = f"have an absolute value of at most {MAX_PRICE:g}"
+        raise InvalidInput(f"{name}[{i}]", rule, float(array[i]))
 
 
 def _freeze(*arrays: NDArray[np.float64]) -> None:

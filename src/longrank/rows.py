@@ -169,13 +169,7 @@ MAX_WIDTH = 256  # of a field, in atoms
 MAX_FIELDS = 256  # of the candidates, and of the context
 MAX_NORM = 1e103  # of an embedding, whose numbers are at most 1e100
 _ANY = range(1, MAX_WIDTH + 1)
-_WIDTHS = {
-    "number": range(2, 3),
-    "category": range(1, 2),
-    "embedding": _ANY,
-    "tags": _ANY,
-    "text": _ANY,
-}
+_WIDTHS = {"number": (2,), "category": (1,), "embedding": _ANY, "tags": _ANY, "text": _ANY}
 
 
 def _slots(fields: Sequence[Any]) -> tuple[Slot, ...]:

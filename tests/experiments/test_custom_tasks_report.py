@@ -187,12 +187,12 @@ def test_rows_describe_the_task_and_files_what_wrote_them(tmp_path):
     assert 0.05 < rows[0]["success_rate"] < 0.3
     write_cell(tmp_path, cell, rows)
     assert read_results([tmp_path]) == rows
-    found = origin([tmp_path])
-    assert found.versions == (__version__,)
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", found.dates[0])
+    versions, [date] = origin([tmp_path])
+    assert versions == [__version__]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", date)
     report([tmp_path], tmp_path / "report")
     text = (tmp_path / "report" / "report.md").read_text("utf-8")
-    assert f"by longrank {__version__}, {found.dates[0]}" in text
+    assert f"by longrank {__version__}, {date}" in text
 
 
 def test_where_there_is_nothing_to_gain_report_and_terminal_say_so(tmp_path, monkeypatch):

@@ -41,9 +41,8 @@ def test_a_decision_is_its_parts_put_together(link, schedule):
             least = min(least, n)
             chosen, numbers = allocate(n, 3)
             rewards, losses = payoffs.rewards, payoffs.losses
-            length = decide(
-                order, rows, means, scores, rewards, losses, link, least, chosen, numbers, 1.0
-            )
+            last = rewards, losses, link, least, chosen, numbers, 1.0
+            length = decide(order, rows, means, scores, last)
             ranking = Ranking.from_buffer(chosen[:length], numbers, 3)
             every = probabilities(link, scores)
             assert length == max(best_length(every, rewards, losses, 1.0), least) == len(ranking)
@@ -68,8 +67,9 @@ def test_a_plain_decision_is_greedy_and_decide(shape, dtype):
         rewards, losses = payoffs.rewards, payoffs.losses
         apart, at_once = allocate(count, dim), allocate(count, dim)
         greedy = greedy_plain(items, *belief, count)
-        length = decide(*greedy, rewards, losses, 0, least, *apart, 1.0)
-        assert length == decide_plain(items, *belief, rewards, losses, 0, least, *at_once, 1.0)
+        paid = rewards, losses, 0, least
+        length = decide(*greedy, (*paid, *apart, 1.0))
+        assert length == decide_plain(items, *belief, (*paid, *at_once, 1.0))
         assert Ranking.from_buffer(apart[0][:length], apart[1], dim) == Ranking.from_buffer(
             at_once[0][:length], at_once[1], dim
         )

@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 
 from longrank import SparseLaplace, kernels
 from longrank.kernels.hash_table import MAX_GROUPS, SHARED, WINDOW, find, join_groups
+from longrank.kernels.sparse import entry
 from longrank.rows import Layout, Plan, SparseRows
 
 MASK = (1 << 64) - 1
@@ -183,10 +184,10 @@ def test_the_best_rows_are_chosen_by_mean_and_bonus_up_to_the_ceiling(seed, roun
 
 def test_all_entries_of_rows_are_those_of_the_plan_and_a_pair_turned_round_is_another():
     rows = Deck(3).deal(4)
-    keys, numbers = kernels.cross_rows(*rows.arrays(), *rows.plan[:2])
+    keys, numbers, context = rows.arrays()
     for i, row in enumerate(entries(rows)):
-        assert keys[i].tolist() == [key for key, _, _ in row]
-        np.testing.assert_array_equal(numbers[i], [x for _, x, _ in row])
+        for p, (key, x, _) in enumerate(row):
+            assert entry(p, *rows.plan[:2], keys[i], numbers[i], context) == (key, x)
     one, other = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
     assert kernels.cross_keys(one, other) != kernels.cross_keys(other, one)
 

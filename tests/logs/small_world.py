@@ -20,6 +20,7 @@ from longrank import (
     Policy,
     Random,
     cli,
+    named,
 )
 from longrank.logs import Checked, Decision, fit, record, write
 from longrank.logs.batch import Batch
@@ -31,6 +32,13 @@ from longrank.simulation import LogisticWorld
 TRUTH = np.array([2.0, -1.0, 1.0, 0.5])
 PAYOFFS = Payoffs.linear(3, attempt_cost=0.15, give_up=-0.1)
 FREE = Payoffs([1.0, 0.7, 0.4], [-0.2] * 4)
+PRICED = FREE.priced([0.1, 0.0, 0.3, 0.05, 0.2], [0.0, 0.5, -0.2, 0.1, 0.3])
+TWO = Payoffs.linear(2, attempt_cost=0.1)
+ROUTES = [
+    {"id": "adyen", "region": "eu", "cost": 0.2},
+    {"id": "stripe", "region": "us", "value": 0.5, "cost": 0.05},
+    {"id": "worldpay", "region": "eu"},
+]
 Rows = list[dict[str, Any]]
 
 # A log in every form in which it can be read.
@@ -104,6 +112,55 @@ def logged(
             record(t, ranking, outcome, payoffs, items=dealt.items, propensities=chances, time=t)
         )
     return rows
+
+
+def one_try(rows):
+    """Rows of (context, item played, propensity, outcome or None) with three items."""
+    return [
+        {
+            "id": t,
+            "items": np.eye(6)[3 * context : 3 * context + 3].tolist(),
+            "order": [item],
+            "tried": None if won is None else 1,
+            "succeeded": won,
+            "rewards": [1.0],
+            "losses": [0.0, 0.0],
+            "propensity": propensity,
+            "prefix_propensities": [propensity],
+        }
+        for t, (context, item, propensity, won) in enumerate(rows)
+    ]
+
+
+def always(item):
+    """A policy that plays one of the three items in either context."""
+    weights = [0.0] * 6
+    weights[item] = weights[3 + item] = 3.0
+    return greedy(weights)
+
+
+def payments(
+    rounds: int, seed: int = 0, *, real: bool = False, fewer: bool = False
+) -> tuple[PlackettLuce, Rows]:
+    """Let a policy learn about records with prices; returns it and its log.
+
+    With ``real`` outcomes say what attempts cost, with ``fewer`` every other decision offers less.
+    """
+    policy, rng, rows = named("plackett-luce", rng=seed), np.random.default_rng(seed), []
+    for t in range(rounds):
+        routes = ROUTES[:2] if fewer and t % 2 == 0 else ROUTES
+        context = {"brand": ("visa", "amex")[t % 2], "amount": float(t)}
+        ranking = policy.rank(routes, TWO, context=context)
+        chances = policy.propensities(routes, TWO, ranking.order, context=context)
+        wins = np.flatnonzero(rng.random(len(ranking)) < 0.6)
+        tried = int(wins[0]) + 1 if wins.size else len(ranking)
+        costs = tuple(rng.random(tried).tolist()) if real else None
+        outcome = Outcome(tried, bool(wins.size), costs)
+        told = {"candidates": routes, "context": context, "propensities": chances}
+        rows.append(record(t, ranking, outcome, TWO, **told))
+        rows[-1]["expected"] = ranking.reward(TWO, outcome)
+        policy.learn(ranking, outcome)
+    return policy, rows
 
 
 def weighted(weights: np.ndarray) -> Evidence:

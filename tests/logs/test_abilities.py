@@ -35,8 +35,3 @@ def test_check_says_what_can_be_done_and_why_not_the_rest(sound):
     found = able(rows)
     assert found["importance sampling"][0]
     assert "have no prefix_propensities" in found["doubly robust"][1]
-
-
-def test_columns_that_are_not_of_the_format_are_named(sound):
-    rows = [row | {"propensty": 0.1} for row in sound()]
-    assert check(History(rows)).ignored == ("propensty",)

@@ -6,7 +6,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from small_world import FREE, JUDGED, PAYOFFS, TRUTH, greedy, logged, weigh_decision
+from small_world import FREE, JUDGED, PAYOFFS, PRICED, TRUTH, greedy, logged, weigh_decision
 
 from longrank import Outcome, Payoffs
 from longrank.logs import History, evaluate, fit
@@ -16,10 +16,7 @@ from longrank.policies import Randomised
 from longrank.simulation import LogisticWorld
 
 PLAYED = [
-    *(
-        (name, FREE.priced([0.1, 0.0, 0.3, 0.05, 0.2], [0.0, 0.5, -0.2, 0.1, 0.3]))
-        for name in JUDGED
-    ),
+    *((name, PRICED) for name in JUDGED),
     *(("greedy", payoffs) for payoffs in (PAYOFFS, FREE, Payoffs.exponential(3))),
     ("short", PAYOFFS),
 ]
@@ -71,7 +68,8 @@ BOUNDS = {
 }
 
 
-PRICED = {
+PRICES = [0.1, 0.2, 0.3, 0.4], [0.0, 0.0, 1.0, -2.0]
+BOUNDS_WITH_PRICES = {
     "success in the prefix": ([0, 1], Outcome(2, True), [0, 1, 2], (0.2, 0.2, 1.0)),
     "stops before": ([0, 1], Outcome(2, True), [0], (-0.2, -0.2, 1.0)),
     "stops before, with a bill": ([0, 1], Outcome(2, True, (0.5, 0.2)), [0], (-0.6, -0.6, 1.0)),
@@ -83,11 +81,13 @@ PRICED = {
 }
 
 
-@pytest.mark.parametrize("prices", [None, ([0.1, 0.2, 0.3, 0.4], [0.0, 0.0, 1.0, -2.0])])
+@pytest.mark.parametrize("prices", [None, PRICES])
 def test_bounds_by_hand(prices):
     payoffs = Payoffs([1.0, 0.5, 0.2], [0.0, -0.1, -0.2, -0.3])
     payoffs = payoffs if prices is None else payoffs.priced(*prices)
-    for kind, (order, outcome, judged, wanted) in (PRICED if prices else BOUNDS).items():
+    for kind, (order, outcome, judged, wanted) in (
+        BOUNDS_WITH_PRICES if prices else BOUNDS
+    ).items():
         played = np.array(order, np.int64)
         told = {"outcome": outcome, "items": np.zeros((4, 1)), "payoffs": payoffs, "budget": 3}
         bounds = weigh_decision(Decision(1, 1, played, **told), judged)["bounds"]

@@ -77,16 +77,6 @@ def test_the_formulas_of_open_bandit_pipeline_give_the_same_values():
     assert robust.value == pytest.approx(cascade_dr, abs=1e-9)
 
 
-def test_doubly_robust_wants_the_propensities_of_prefixes():
-    rows = [
-        {k: v for k, v in row.items() if k != "prefix_propensities"} for row in logged(chance(), 60)
-    ]
-    history = History(rows)
-    found = {e.estimator: e for e in evaluate(history, {"x": JUDGED["chance"]()}, resamples=100)}
-    assert not found["importance sampling"].refused
-    assert "no prefix_propensities" in found["doubly robust"].refused
-
-
 def test_weights_that_are_off_by_chance_are_noted():
     settings = IntervalSettings(resamples=2)
     for average in (0.85, 1.0, 1.2):

@@ -7,15 +7,13 @@ import copy
 import numpy as np
 import pytest
 from plain_evidence import plain_evidence
-from small_world import FREE, JUDGED, PAYOFFS, chance, greedy, logged
+from small_world import FREE, JUDGED, PAYOFFS, PRICED, chance, greedy, logged, payments
 
-from longrank import UCB, Outcome, Payoffs, Random, SparseLaplace, named
+from longrank import UCB, Random, SparseLaplace, named
 from longrank.jobs import Jobs
-from longrank.logs import History, fit, record
+from longrank.logs import History, fit
 from longrank.logs.evaluation.details import raise_costs
 from longrank.logs.evaluation.evidence import gather, gather_all
-
-PRICED = FREE.priced([0.1, 0.0, 0.3, 0.05, 0.2], [0.0, 0.5, -0.2, 0.1, 0.3])
 
 
 def rows_of(kind):
@@ -79,28 +77,9 @@ def test_under_a_change_it_is_that_of_the_changed_log(change):
         assert_equal(changed["c"], history.under(*change), model, policies[name])
 
 
-def records(rounds=80, real=False):
-    routes = [{"id": "a", "region": "eu", "cost": 0.2}, {"id": "b", "value": 0.5}, {"id": "c"}]
-    policy, rng, rows = named("plackett-luce", rng=0), np.random.default_rng(0), []
-    payoffs = Payoffs.linear(2, attempt_cost=0.1)
-    for t in range(rounds):
-        some = routes[: 2 + t % 2]
-        context = {"brand": ("visa", "amex")[t % 2], "amount": float(t)}
-        ranking = policy.rank(some, payoffs, context=context)
-        chances = policy.propensities(some, payoffs, ranking.order, context=context)
-        wins = np.flatnonzero(rng.random(len(ranking)) < 0.6)
-        tried = int(wins[0]) + 1 if wins.size else len(ranking)
-        costs = tuple(rng.random(tried).tolist()) if real else None
-        outcome = Outcome(tried, bool(wins.size), costs)
-        told = {"candidates": some, "context": context, "propensities": chances}
-        rows.append(record(t, ranking, outcome, payoffs, **told))
-        policy.learn(ranking, outcome)
-    return rows
-
-
 @pytest.mark.parametrize("real", [False, True])
 def test_it_is_where_candidates_are_records(real):
-    history = History(records(real=real))
+    history = History(payments(80, real=real, fewer=True)[1])
     model = fit(history)
     certain = UCB(SparseLaplace(), exploration=0.1)
     for policy in (Random(rng=0), certain, named("plackett-luce", rng=1)):

@@ -11,7 +11,7 @@ import pytest
 from exact_world import LOGS, logged_by
 from hypothesis import given
 from hypothesis import strategies as st
-from small_world import believing, greedy
+from small_world import always, believing, one_try
 from typer.testing import CliRunner
 
 from longrank import PlackettLuce, cli
@@ -24,37 +24,26 @@ from longrank.logs.evaluation.sample import Sample
 from longrank.logs.evaluation.verdict import Difference
 
 SETTINGS = IntervalSettings()
-ITEMS = np.eye(3).tolist()
 EARNABLE = 0.0, 32.0  # of payoffs that double five times
-
-
-def row(number, item, propensity, won, most=1.0):
-    """A decision with one attempt at one of three items."""
-    return {
-        "id": number,
-        "items": ITEMS,
-        "order": [item],
-        "tried": None if won is None else 1,
-        "succeeded": won,
-        "rewards": [most],
-        "losses": [0.0, 0.0],
-        "propensity": propensity,
-        "prefix_propensities": [propensity],
-    }
 
 
 def rows_with(*chances):
     """A row for each item, whether it won, and the chance that it was played with."""
-    return [
-        row(f"{item} {won} {chance}", item, chance, won)
-        for item, won, chance in product(range(3), (False, True), chances)
-    ]
+    kinds = product(range(3), (False, True), chances)
+    return one_try([(0, item, chance, won) for item, won, chance in kinds])
+
+
+def paying(*rewards):
+    """A row for each reward, item of an even choice, and whether it won."""
+    kinds = [*product(rewards, range(3), (False, True))]
+    rows = one_try([(0, item, 1.0 / 3.0, won) for _, item, won in kinds])
+    return [row | {"rewards": [reward]} for row, (reward, *_) in zip(rows, kinds, strict=True)]
 
 
 def evidence(rows):
     """What a log says about a policy that always plays the first item."""
     history = History(rows)
-    return gather(greedy([3.0, 0.0, 0.0]), history, fit(history), draws=0)
+    return gather(always(0), history, fit(history), draws=0)
 
 
 def growing(rng, n=240):
@@ -63,10 +52,7 @@ def growing(rng, n=240):
     return 6 * (np.arange(n) // 40) + 2 * items + won
 
 
-SOME = [
-    row(f"{item} {won} {scale}", item, 1.0 / 3.0, won, 2.0**scale)
-    for scale, item, won in product(range(6), range(3), (False, True))
-]
+SOME = paying(*(2.0**scale for scale in range(6)))
 
 
 @given(
@@ -116,11 +102,7 @@ def test_where_decisions_can_earn_different_amounts_it_must_be_told_which():
 
 def test_rare_decisions_of_great_worth_do_not_promote_who_fails_there():
     """One decision in 50 is worth 100 times as much; the first item wins all the others."""
-    kinds = [*product((1.0, 100.0), range(3), (False, True))]
-    rows = [
-        row(f"{kind}", item, 1.0 / 3.0, won, most) for kind in kinds for most, item, won in [kind]
-    ]
-    found, rng, promoted = evidence(rows), np.random.default_rng(6), 0
+    found, rng, promoted = evidence(paying(1.0, 100.0)), np.random.default_rng(6), 0
     for _ in range(60):
         rare, item = rng.random(150) < 0.02, rng.integers(3, size=150)
         won = np.where(rare, item > 0, item == 0)
@@ -150,10 +132,8 @@ def test_a_log_that_has_become_better_than_the_policy_is_not_given_up_for_it():
 
 def test_what_the_log_hardly_ever_plays_does_not_promote():
     """The first item earns nothing and is played once in 10,000 times; the model likes it."""
-    rows = [
-        row(f"{item} {won}", item, 1e-4 if item == 0 else 0.49995, won)
-        for item, won in product(range(3), (False, True))
-    ]
+    kinds = product(range(3), (False, True))
+    rows = one_try([(0, item, 0.49995 if item else 1e-4, won) for item, won in kinds])
     found, rng, promoted = evidence([*rows[2:], *rows[:2]]), np.random.default_rng(2), 0
     for _ in range(100):
         items = np.where(rng.random(400) < 1e-4, 2, rng.integers(2, size=400))
@@ -203,8 +183,8 @@ def test_bounds_at_all_times_are_those_of_now():
 
 
 def test_its_answer_in_json_has_no_number_that_json_lacks(monkeypatch, tmp_path):
-    write(tmp_path / "log.jsonl", [row(t, t % 3, 1.0 / 3.0, True) for t in range(9)])
-    greedy([3.0, 0.0, 0.0]).save(tmp_path / "mine.longrank")
+    write(tmp_path / "log.jsonl", one_try([(0, t % 3, 1.0 / 3.0, True) for t in range(9)]))
+    always(0).save(tmp_path / "mine.longrank")
     told = GateDecision("not enough data", Difference("mine", "log", math.nan, -math.inf, math.inf))
     monkeypatch.setattr("longrank.logs.gate", lambda *_, **__: {"mine": told})
     call = ["evaluate", str(tmp_path / "log.jsonl"), "--gate", "--json", "-"]
@@ -217,13 +197,14 @@ def test_its_answer_in_json_has_no_number_that_json_lacks(monkeypatch, tmp_path)
 def test_outcomes_that_are_missing_at_random_keep_their_weights_while_the_log_grows():
     rng = np.random.default_rng(4)
     rows = []
-    for t in range(300):
+    for _ in range(300):
         item = int(rng.integers(3))
         won = bool(rng.random() < 0.5)
-        rows.append(row(t, item, 1.0 / 3.0, won if rng.random() < 0.9 - 0.2 * item else None))
+        rows.append((0, item, 1.0 / 3.0, won if rng.random() < 0.9 - 0.2 * item else None))
+    rows = one_try(rows)
     whole = Sample(evidence(rows), SETTINGS, "at random")
     part = Sample(evidence(rows[:120]), SETTINGS, "at random")
     np.testing.assert_array_equal(part.known, whole.known[:120])
     np.testing.assert_array_equal(part.against_log()[0], whole.against_log()[0][:120])
-    answer = gate(rows, {"x": greedy([3.0, 0.0, 0.0])}, missing="at random")["x"].answer
+    answer = gate(rows, {"x": always(0)}, missing="at random")["x"].answer
     assert answer == "not enough data"

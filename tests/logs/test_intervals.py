@@ -154,15 +154,12 @@ def test_the_interval_of_a_rate_covers_it(n):
         assert covered >= 0.93
 
 
-def test_a_ratio_with_equal_weights_is_a_mean():
+def test_a_ratio_with_equal_weights_is_a_mean_and_influence_is_how_far_a_decision_moves_it():
     terms, weights = np.random.default_rng(0).lognormal(size=(200, 1)), np.full((200, 1), 2.0)
+    assert effective_size(weights[:, 0]) == pytest.approx(200.0)
     value, low, high = ratio_interval(terms, weights, IntervalSettings())
     assert value == pytest.approx(terms.mean() / 2.0)
-    wanted = resampled(terms[:, 0] / 2.0)
-    np.testing.assert_allclose((low, high), wanted, rtol=1e-9)
-
-
-def test_the_influence_of_a_decision_is_how_far_it_moves_a_ratio():
+    np.testing.assert_allclose((low, high), resampled(terms[:, 0] / 2.0), rtol=1e-9)
     rng = np.random.default_rng(0)
     plain, terms, weights = rng.normal(size=50), rng.random((50, 2)), rng.random((50, 2))
     value, influence = ratio(plain, terms, weights)
@@ -189,9 +186,5 @@ def test_few_effective_decisions_get_intervals_that_hold_for_every_number():
     certain = methods(300, interval="betting")
     assert {certain[name] for name in (*weighted, *doubly, "mean reward")} == {"betting"}
     assert cautions(100.0, "bootstrap") == ()
-
-
-def test_the_effective_size_is_that_of_equal_weights():
-    assert effective_size(np.ones(7)) == 7.0
-    assert effective_size(np.array([1.0, 0.0, 0.0])) == 1.0
-    assert effective_size(np.zeros(3)) == 0.0
+    sizes = [effective_size(np.array(weights)) for weights in ([1.0, 0.0, 0.0], [0.0] * 3)]
+    assert sizes == [1.0, 0.0]

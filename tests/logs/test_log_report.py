@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 
 import pytest
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 
 from longrank import InvalidInput, Payoffs, Random, cli, named, recommended
 from longrank.cli.terminal import counted
-from longrank.logs import Difference, History, Verdict, evaluate, fit, report, write
+from longrank.logs import History, evaluate, fit, report, write
 from longrank.logs.evaluation.details import (
     by_candidate,
     by_position,
@@ -30,10 +31,19 @@ from longrank.logs.example import example
 WORTH = ("rewards", "losses", "budget")
 
 
-def test_the_report_has_every_part_and_refers_to_nothing_outside(tmp_path):
+def test_the_report_has_every_part_narrow_charts_and_refers_to_nothing_outside(tmp_path):
     history = History(logged(chance(), 60))
     policies = {"greedy <1>": greedy([2.0, -1.0, 1.0, 0.0]), "rand": Random(rng=1)}
-    page = report(history, policies, tmp_path / "page.html").read_text()
+    estimates = evaluate(history, policies, confidence=0.9)
+    assert {e.confidence for e in estimates} == {0.9}
+    page = report(history, policies, str(tmp_path / "page.html"), estimates).read_text()
+    assert "90 % interval" in page
+    assert "95 %" not in page
+    table = page[page.index('<table class="stacked">') :]  # no column is out of a telephone's sight
+    assert table.index('data-title="advice"') < table.index('data-title="earns per decision"')
+    wide, narrow = page.count('<figure class="large">'), page.count('<div class="small">')
+    assert wide == narrow == 3
+    assert set(re.findall(r'viewBox="0 0 (\d+) ', page)) == {"640", "560", "310", "34"}
     answer = page.index('<p class="callout')  # the answer comes first, then the parts
     assert "Who is tried first" not in page  # the candidates have no names
     for part in ("Which one?", "What if", "Length", "Learning curve", "Success by position"):
@@ -85,9 +95,9 @@ def test_positions_lengths_and_curves_count_what_is_in_the_log():
 def test_candidates_are_counted_by_name():
     prices = {"costs": [0.1, 0.2, 0.3]}
     rows = [
-        {"id": 1, "candidates": ["a", "b", "c"], "tried": ["b", "a"], "succeeded": True, **prices},
-        {"id": 2, "candidates": ["a", "b", "c"], "tried": ["b"], "succeeded": False, **prices},
-        {"id": 3, "candidates": ["a", "b", "c"], "tried": [], "succeeded": False, **prices},
+        {"id": len(tried), "candidates": ["a", "b", "c"], "tried": tried, **prices}
+        | {"succeeded": len(tried) == 2}
+        for tried in (["b", "a"], ["b"], [])
     ]
     history = History(rows, payoffs=Payoffs.linear(3, attempt_cost=0.0))
     found = by_candidate({"x": recommended(rng=1)}, history)
@@ -127,12 +137,15 @@ def test_a_log_in_which_nothing_was_tried_has_a_report(tmp_path):
 def test_less_budget_and_more_expensive_attempts_are_worth_less():
     history = History(logged(chance(), 120))
     changes = {"same": (None, None), "one": (None, 1), "dear": (raise_costs(0.1), None)}
-    judged = {"x": greedy([2.0, -1.0, 1.0, 0.0])}
+    judged = {"x": greedy([2.0, -1.0, 1.0, 0.0]), "y": chance(temperature=0.5)}
     evidence = gather_all(judged, history, fit(history), changes)
-    same, *_ = judge_changes(evidence, changes)
     worth = {change: each.modelled.mean() for change, each in evidence["x"].items()}
     assert max(worth["one"], worth["dear"]) < worth["same"]
+    same, *others = judge_changes(evidence, changes)
     assert not same.verdicts["x"].refused
+    for verdict in (one.verdicts["y"] for one in (same, *others)):
+        assert verdict.low < verdict.high
+        assert bool(verdict.refused) == math.isnan(verdict.value)
     assert raise_costs(0.5)(PAYOFFS) == Payoffs([0.35, 0.0, 0.0], [-0.1, -0.75, -1.4, -2.05])
 
 
@@ -153,24 +166,6 @@ def test_evaluate_prints_a_table_and_writes_a_report_and_reads_the_log_once(tmp_
     assert len(passes) == 1
 
 
-def test_a_log_without_candidates_gets_its_refusals_in_the_report_too(sound, tmp_path):
-    rows = [{k: v for k, v in row.items() if k != "items"} for row in sound()]
-    write(tmp_path / "log.csv", rows)
-    options = ("--policy", "rand", "--report", tmp_path / "page.html")
-    output = call("evaluate", tmp_path / "log.csv", *options, code=1)
-    assert "2 of 2 decisions have no items" in output
-    assert "refused: 2 of 2 decisions have no items" in (tmp_path / "page.html").read_text()
-
-
-def test_the_report_says_how_sure_its_intervals_are(tmp_path):
-    history, policies = History(logged(chance(), 30)), {"x": Random(rng=1)}
-    estimates = evaluate(history, policies, confidence=0.9, resamples=20)
-    assert {e.confidence for e in estimates} == {0.9}
-    page = report(history, policies, str(tmp_path / "page.html"), estimates).read_text()
-    assert "90 % interval" in page
-    assert "95 %" not in page
-
-
 def test_what_if_treats_missing_outcomes_as_the_verdicts_do(tmp_path):
     rows = logged(chance(), 60)
     for row in rows[::4]:
@@ -181,27 +176,13 @@ def test_what_if_treats_missing_outcomes_as_the_verdicts_do(tmp_path):
     assert "not supported by the log" not in page
 
 
-@pytest.mark.parametrize("policy", ["dep", "nothing.longrank", "ind:fast"])
-def test_a_policy_that_is_none_is_refused(tmp_path, policy):
-    write(tmp_path / "log.jsonl", logged(chance(), 5))
-    with pytest.raises(InvalidInput, match="policy must"):
-        CliRunner().invoke(
-            cli.app,
-            ["evaluate", str(tmp_path / "log.jsonl"), "--policy", policy],
-            catch_exceptions=False,
-        )
-
-
-def test_logs_check_says_what_can_be_done(tmp_path):
-    write(tmp_path / "log.csv", [row | {"shop": 3} for row in logged(Random(rng=1), 6)])
+def test_logs_check_says_what_can_be_done_or_names_row_and_rule(tmp_path):
+    rows = logged(chance(), 30)
+    write(tmp_path / "log.csv", [row | {"shop": 3} for row in rows])
     output = call("logs", "check", tmp_path / "log.csv")
-    assert "log.csv: 6 decisions" in output
+    assert "log.csv: 30 decisions" in output
     assert "not part of the format: shop" in output
     assert "importance sampling" in output
-
-
-def test_logs_check_ends_with_exit_code_1_and_names_row_and_rule(tmp_path):
-    rows = logged(chance(), 30)
     for row in rows[3:]:
         row["tried"] = 9
     write(tmp_path / "log.jsonl", rows)
@@ -209,9 +190,14 @@ def test_logs_check_ends_with_exit_code_1_and_names_row_and_rule(tmp_path):
     assert "log.jsonl, row 4: tried must be at most" in output
     assert "and 25 more problems" in output
     assert "nothing is learned" in output
-
-
-def test_logs_columns_lists_the_format():
+    for name, text, told in (
+        ("log.jsonl", "{\n", ", row 1: the line must be JSON, got '{' (expecting property"),
+        ("log.jsonl", "", ": the log must hold at least one decision, got an empty log"),
+        ("log.csv", "", ": the log must hold at least one decision, got an empty log"),
+    ):
+        (tmp_path / name).write_text(text)
+        output = call("logs", "check", tmp_path / name, code=1)
+        assert output.startswith(f"{name}{told}")
     assert "prefix_propensities" in call("logs", "columns")
 
 
@@ -225,14 +211,6 @@ def test_huge_payoffs_are_short_in_the_report_and_in_the_terminal(tmp_path):
     for shown in (text, out.read_text()):
         assert "e+199" in shown
         assert not re.search(r"\d{40}", shown)
-
-
-def test_on_a_telephone_every_wide_chart_has_a_narrow_one_and_no_column_is_out_of_sight(tmp_path):
-    page = report(logged(chance(), 60), {"rand": Random(rng=1)}, tmp_path / "page.html").read_text()
-    table = page[page.index('<table class="stacked">') :]
-    assert table.index('data-title="advice"') < table.index('data-title="earns per decision"')
-    assert page.count('<figure class="large">') == page.count('<div class="small">') == 3
-    assert set(re.findall(r'viewBox="0 0 (\d+) ', page)) == {"640", "560", "310", "34"}
 
 
 def test_a_narrow_terminal_cuts_no_number_of_the_progress_bar():
@@ -271,46 +249,26 @@ def test_currencies_that_differ_are_not_named():
     assert currency_of(History(logged(chance(), 5))) == ""
 
 
-def test_advice_to_try_does_not_claim_more_than_the_interval():
-    gain = Difference("x", LOGGED, 0.02, -0.10, 0.13)
-    verdict = Verdict("x", 1.0, 0.9, 1.1, effective=40.0, gain=gain, advice="try", share=0.1)
-    assert str(verdict) == (
-        "`x` would earn between 0.10 less and 0.13 more per decision than what was played (95 %), "
-        "best estimate +0.02; 40 effective decisions; it looks better, but the log does not prove "
-        "it: try it on 10 % of the traffic"
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "told"),
-    [
-        (
-            "log.jsonl",
-            "{\n",
-            "log.jsonl, row 1: the line must be JSON, got '{' (expecting property",
-        ),
-        ("log.jsonl", "", "log.jsonl: the log must hold at least one decision, got an empty log"),
-        ("log.csv", "", "log.csv: the log must hold at least one decision, got an empty log"),
-    ],
-)
-def test_a_file_in_which_nothing_can_be_read_is_told_as_such(tmp_path, name, text, told):
-    (tmp_path / name).write_text(text)
-    assert call("logs", "check", tmp_path / name, code=1).startswith(told)
-
-
-def test_a_log_without_payoffs_tells_how_to_add_them_and_ends_with_exit_code_1(tmp_path):
+def test_a_log_without_payoffs_or_items_says_what_is_missing_and_ends_with_exit_code_1(tmp_path):
     file = tmp_path / "log.csv"
     write(file, ({k: v for k, v in r.items() if k not in WORTH} for r in example(6)))
     out = call("evaluate", file, "--policy", "rand", code=1)
     assert "cannot tell what `rand` would earn: 3 of 3 decisions have no payoffs (add" in out
     assert "--payoffs budget=3,attempt_cost=0.05" in out
     call("evaluate", file, "--policy", "rand", "--payoffs", "budget=3,attempt_cost=0.05")
+    write(file, ({k: v for k, v in r.items() if k != "items"} for r in logged(chance(), 4)))
+    options = ("--policy", "rand", "--report", tmp_path / "page.html")
+    assert "2 of 2 decisions have no items" in call("evaluate", file, *options, code=1)
+    assert "refused: 2 of 2 decisions have no items" in (tmp_path / "page.html").read_text()
 
 
-def test_a_misspelled_policy_is_answered_with_the_nearest_name(tmp_path):
+def test_a_policy_that_is_none_is_refused_and_a_misspelled_one_gets_the_nearest_name(tmp_path):
     write(tmp_path / "log.csv", example(4))
-    arguments = ["evaluate", str(tmp_path / "log.csv"), "--policy", "recomended"]
-    told = "got 'recomended'; did you mean recommended?"
-    assert str(CliRunner().invoke(cli.app, arguments).exception).endswith(told)
+    for policy in ("dep", "nothing.longrank", "ind:fast", "recomended"):
+        arguments = ["evaluate", str(tmp_path / "log.csv"), "--policy", policy]
+        error = CliRunner().invoke(cli.app, arguments).exception
+        assert isinstance(error, InvalidInput)
+        assert str(error).startswith("policy must")
+    assert str(error).endswith("got 'recomended'; did you mean recommended?")
     with pytest.raises(InvalidInput, match="did you mean thompson"):
         named("tompson")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from small_world import FORMS, JUDGED, chance, logged, written
@@ -59,12 +57,6 @@ def test_what_is_kept_beyond_the_memory_lies_in_a_file_and_is_the_same(monkeypat
     wanted = evaluate(kept, {"x": JUDGED["chance"]()}, resamples=5)
     assert list(map(str, found)) == list(map(str, wanted))
     assert np.isfinite(found[0].value)
-
-
-def test_a_history_needs_no_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        evaluate(logged(chance(), 5), {}, resamples=2)
 
 
 def test_what_holds_no_pairs_is_refused_and_the_other_way_is_named():

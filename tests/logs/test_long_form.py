@@ -85,6 +85,9 @@ def test_the_prices_of_a_candidate_are_in_its_row():
     assert decision.payoffs == payoffs.priced([0.1, 0.2, 0.0], [0.0, 1.0, 0.5])
     assert decision.outcome == Outcome(2, True, (0.3, 0.4))
     assert decision.candidates[1] == {"id": "b", "region": "us"}
+    rows = [row | {"cost": 0.1} for row in RECORDS]  # equal fees of all are no context
+    earned = [d.reward for d in History(rows, payoffs=Payoffs.vanilla(2)).decisions()]
+    assert earned == pytest.approx([0.8, -0.2])
 
 
 def test_malformed_long_form_is_reported():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import pytest
 
@@ -72,7 +73,7 @@ MALFORMED = {
     "outcomes at one time": (every(outcome_seq=7), 2, "outcome_seq", "be unique"),
     "outcomes some in order": (put(outcome_seq=7), 2, "outcome_seq", "in every row or in none"),
     "outcomes by fractions": (put(outcome_seq=0.5), 2, "outcome_seq", "be a whole number"),
-    "succeeded without a try": (put(tried=0), 2, "tried", "be at least 1 where something"),
+    "succeeded without a try": (put(tried=0), 2, "tried", "be at least 1 if the last"),
     "items NaN": (put(items=[[NAN, 0.1], *ones(3)]), 2, "items", "be finite"),
     "items infinite": (put(items=[[INF, 0.1], *ones(3)]), 2, "items", "be finite"),
     "items ragged": (put(items=[[0.1], *ones(3)]), 2, "items", "have rows of one length"),
@@ -123,31 +124,25 @@ def test_what_is_malformed_is_reported_by_row_column_and_rule(sound, form, tmp_p
     assert not wrong
 
 
-@pytest.mark.parametrize("kind", ["no order", "time falls", "items ragged", "prefixes rise"])
-def test_what_is_malformed_teaches_nothing(sound, kind):
-    rows = sound()
-    MALFORMED[kind][0](rows)
-    history = History(rows)
+def test_what_is_malformed_or_too_long_for_a_policy_teaches_nothing(sound):
     policy = UCB(OnlineNewton(2, max_budget=3), exploration=0.1)
     before = policy.to_bytes()
-    for learn in (lambda: policy.learn_from(history), lambda: learn_from(policy, history)):
+    learns = (policy.learn_from, lambda history: learn_from(policy, history))
+    kinds = "no order", "time falls", "items ragged", "prefixes rise"
+    for kind, learn in product(kinds, learns):
+        rows = sound()
+        MALFORMED[kind][0](rows)
         with pytest.raises(BadLog) as error:
-            learn()
-        assert error.value.problems == check(history).problems
-    assert policy.to_bytes() == before
-
-
-def test_items_too_long_for_a_policy_are_refused_by_row_before_it_learns_anything(sound):
+            learn(History(rows))
+        assert error.value.problems == check(History(rows)).problems
     rows = sound()
     without("features")(rows)
     put(items=[[3.0, 4.0], *ones(3)])(rows)
     history = History(rows)
     assert check(history).problems == []
-    policy = UCB(OnlineNewton(2, max_budget=3), exploration=0.1)
-    before = policy.to_bytes()
-    for learn in (lambda: policy.learn_from(history), lambda: learn_from(policy, history)):
+    for learn in learns:
         with pytest.raises(InvalidInput, match=r"row 2: items must have rows of norm at most 1 "):
-            learn()
+            learn(history)
     assert policy.to_bytes() == before
     any_units = recommended(dim=2)
     any_units.learn_from(history)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from small_world import FORMS, chance, logged
-from typer.testing import CliRunner
+from small_world import FORMS, FREE, PRICED, ROUTES, TWO, call, chance, logged, payments
 
 from longrank import (
     InvalidInput,
@@ -15,43 +14,12 @@ from longrank import (
     Random,
     Schema,
     SparseLaplace,
-    cli,
-    named,
     recommended,
 )
 from longrank.logs import History, check, evaluate, fit, learn_from, record, report, write
 from longrank.logs.evaluation.details import by_position, raise_costs
 from longrank.logs.evaluation.evidence import gather_all
 from longrank.logs.evaluation.target import choose
-
-BASE = Payoffs([1.0, 0.7, 0.4], [-0.2] * 4)
-PRICED = BASE.priced([0.1, 0.0, 0.3, 0.05, 0.2], [0.0, 0.5, -0.2, 0.1, 0.3])
-ROUTES = [
-    {"id": "adyen", "region": "eu", "cost": 0.2},
-    {"id": "stripe", "region": "us", "value": 0.5, "cost": 0.05},
-    {"id": "worldpay", "region": "eu"},
-]
-TWO = Payoffs.linear(2, attempt_cost=0.1)
-
-
-def payments(rounds, seed=0, real=False):
-    """A log of records with prices, by chance."""
-    policy, rng, rows = named("plackett-luce", rng=seed), np.random.default_rng(seed), []
-    for t in range(rounds):
-        context = {"brand": ("visa", "amex")[t % 2]}
-        ranking = policy.rank(ROUTES, TWO, context=context)
-        chances = policy.propensities(ROUTES, TWO, ranking.order, context=context)
-        wins = np.flatnonzero(rng.random(len(ranking)) < 0.6)
-        tried = int(wins[0]) + 1 if wins.size else len(ranking)
-        costs = tuple(rng.random(tried).tolist()) if real else None
-        outcome = Outcome(tried, bool(wins.size), costs)
-        rows.append(
-            record(t, ranking, outcome, TWO, candidates=ROUTES, context=context,
-                   propensities=chances)
-        )  # fmt: skip
-        rows[-1]["expected"] = ranking.reward(TWO, outcome)
-        policy.learn(ranking, outcome)
-    return policy, rows
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -66,15 +34,6 @@ def test_prices_and_bills_are_read_from_every_form(form, tmp_path):
         free = PRICED.priced(np.zeros(5), PRICED.success_values).along(one.order)
         plain = free.reward(Outcome(one.outcome.tried, one.outcome.succeeded))
         assert one.reward == pytest.approx(plain - 0.25 * one.outcome.tried)
-
-
-def test_the_fields_of_records_are_their_prices_and_a_receipt_counts_the_same():
-    for real in (False, True):
-        _, rows = payments(20, real=real)
-        read = list(History([{**row, "expected": None} for row in rows]).decisions())
-        assert read[0].payoffs.costs.tolist() == [0.2, 0.05, 0.0]
-        assert read[0].payoffs.success_values.tolist() == [0.0, 0.5, 0.0]
-        assert [one.reward for one in read] == pytest.approx([row["expected"] for row in rows])
 
 
 def test_a_declared_field_is_a_feature_and_no_price():
@@ -135,8 +94,12 @@ def test_dearer_attempts_cost_more_even_where_a_success_earns_its_value_only():
 
 
 @pytest.mark.parametrize("real", [False, True])
-def test_every_estimator_knows_what_the_policy_that_made_the_log_earned(real):
+def test_a_log_of_records_with_prices_earned_what_receipts_say(real):
     _, rows = payments(80, real=real)
+    read = list(History([{**row, "expected": None} for row in rows]).decisions())
+    assert read[0].payoffs.costs.tolist() == [0.2, 0.05, 0.0]
+    assert read[0].payoffs.success_values.tolist() == [0.0, 0.5, 0.0]
+    assert [one.reward for one in read] == pytest.approx([row["expected"] for row in rows])
     found = evaluate(rows, {"random": Random(rng=0), "mine": recommended()}, resamples=20)
     logs = {one.estimator: one for one in found if one.policy == "the log itself"}
     earned = np.mean([row["expected"] for row in rows])
@@ -182,20 +145,16 @@ def test_the_command_line_reads_prices_under_names_of_its_own(tmp_path):
     write(tmp_path / "log.jsonl", rows)
     names = "id=payment,candidates=routes,succeeded=paid,costs=fees,success_values=worth"
     options = ["--columns", f"{names},outcome_costs=bill", "--payoffs", "budget=2,attempt_cost=0.0"]
-    run = CliRunner()
-    shown = run.invoke(cli.app, ["logs", "check", str(tmp_path / "log.jsonl"), *options])
-    assert shown.exit_code == 0, shown.output
-    assert "the candidates have prices in 12 of 12 decisions" in " ".join(shown.output.split())
-    log = str(tmp_path / "log.jsonl")
-    shown = run.invoke(cli.app, ["evaluate", log, "--policy", "recommended", *options])
-    assert shown.exit_code == 0, shown.output
-    assert "bounds" in shown.output
+    output = call("logs", "check", tmp_path / "log.jsonl", *options)
+    assert "the candidates have prices in 12 of 12 decisions" in " ".join(output.split())
+    policy = ("--policy", "recommended")
+    assert "bounds" in call("evaluate", tmp_path / "log.jsonl", *policy, *options)
 
 
 def test_a_log_that_prices_none_of_its_candidates_is_read_as_before():
-    rows = logged(chance(), 3, payoffs=BASE)
+    rows = logged(chance(), 3, payoffs=FREE)
     assert not any(name in row for row in rows for name in ("costs", "outcome_costs"))
-    assert all(one.payoffs == BASE for one in History(rows).decisions())
+    assert all(one.payoffs == FREE for one in History(rows).decisions())
     rows[0]["values"] = [0.1, 0.2]  # as the service's export calls what each length was worth
     assert check(rows).ignored == ("values",)
     with pytest.raises(InvalidInput, match="columns must have keys among"):
@@ -215,13 +174,3 @@ def test_a_policy_is_told_the_patience_that_it_was_told_online():
     for decision in History(rows).decisions():
         items, told, given = decision.offer(policy)
         assert policy.propensity(items, told, decision.order, **given) == decision.propensity
-
-
-def test_equal_fees_of_all_candidates_are_prices_in_long_form_too():
-    rows = [
-        {"id": t, "candidate": name, "position": place, "cost": 0.1, "tried": 1, "succeeded": True}
-        for t in range(3)
-        for name, place in (("a", 1), ("b", None))
-    ]
-    history = History(rows, payoffs=Payoffs.vanilla(2))
-    assert [one.reward for one in history.decisions()] == [0.9] * 3

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_world import FORMS, written
+from small_world import FORMS, call, written
 from typer.testing import CliRunner
 
 from longrank import (
@@ -176,14 +176,23 @@ NUMBERED = {"id": 1, "candidates": [{"id": 2}, {"id": 0}, {"id": 1}], "succeeded
         ({"order": [0, 1], "tried": 2, "candidates": [{"id": i} for i in (7, 8)]}, [0, 1], False),
         ({"order": [1, 0], "tried": 2, "candidates": [{"id": i} for i in (0, 1)]}, [1, 0], False),
         ({"order": [1, 0], "tried": 2, "candidates": ["1", "0"]}, [1, 0], False),
+        ({"ids": [30, 10], "tried": 2, "candidates": [10, 20, 30]}, [2, 0], False),
+        ({"order": [2, 0], "tried": 2, "candidates": [10, 20, 30]}, [2, 0], False),
+        ({"ids": [30, 10], "tried": [30], "candidates": [10, 20, 30]}, [2, 0], False),
+        ({"order": [2, 0], "tried": [2], "candidates": [10, 20, 30]}, [2, 0], False),
+        ({"tried": ["b", "a"], "candidates": ["a", "b"]}, [1, 0], False),
     ],
 )
-def test_whole_numbers_that_may_be_ids_or_positions_are_told_of_once(played, order, warned):
+def test_what_was_played_is_named_by_position_or_id_and_doubt_is_told_once(played, order, warned):
     history = History([NUMBERED | played, NUMBERED | played | {"id": 2}])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         assert [each.order.tolist() for each in history.decisions()] == [order] * 2
         assert len(list(history.decisions())) == 2
+        decision = next(history.decisions())
+    tried, candidates = played["tried"], (NUMBERED | played)["candidates"]
+    assert decision.outcome == Outcome(tried if isinstance(tried, int) else len(tried), True)
+    assert decision.candidates == [c if isinstance(c, dict) else {"id": c} for c in candidates]
     assert len(caught) == warned
     for each in caught:
         assert re.search(r"row 1: the whole .* are read as positions .* 'ids'", str(each.message))
@@ -215,25 +224,6 @@ def test_columns_that_are_not_there_or_twice_are_refused():
         History([row | {"id": 1} for row in rows], columns={"id": "payment"})
 
 
-@pytest.mark.parametrize(
-    ("played", "order"),
-    [
-        ({"ids": [30, 10], "tried": 2}, [2, 0]),
-        ({"order": [2, 0], "tried": 2}, [2, 0]),
-        ({"ids": [30, 10], "tried": [30]}, [2, 0]),
-        ({"order": [2, 0], "tried": [2]}, [2, 0]),
-    ],
-)
-def test_what_was_played_is_named_by_position_or_by_id(played, order):
-    row = {"id": 1, "candidates": [10, 20, 30], "succeeded": True} | played
-    [decision] = History([row]).decisions()
-    assert decision.order.tolist() == order
-    assert decision.candidates == [{"id": 10}, {"id": 20}, {"id": 30}]
-    named = {"candidates": ["a", "b"], "tried": ["b", "a"], "succeeded": True}
-    [decision] = History([{"id": 1} | named]).decisions()
-    assert (decision.order.tolist(), decision.outcome) == ([1, 0], Outcome(2, True))
-
-
 MALFORMED = {
     # name: (what the second row has instead, the column, a part of the rule)
     "no list": ({"candidates": 3}, "candidates", "be a list"),
@@ -256,7 +246,7 @@ MALFORMED = {
     "a number in words": (
         {"candidates": [{"id": "adyen"}, {"id": "stripe", "fee": "high"}]},
         "candidate 1, field 'fee'",
-        "be a number, as this field is a number",
+        "be a number, as declared or as in earlier outcomes",
     ),
     "a text as a number": ({"context": {"brand": 7}}, "context, field 'brand'", "be text"),
     "a nested value": (
@@ -269,7 +259,11 @@ MALFORMED = {
     "a cost below 0": ({"costs": [0.1, -1.0]}, "costs", "be at least 0"),
     "a value in words": ({"success_values": ["a", 0.0]}, "success_values", "numbers"),
     "costs no list": ({"costs": 0.5}, "costs", "be a list"),
-    "too few bills": ({"outcome_costs": [0.1]}, "outcome_costs", "have 0 numbers, one a try"),
+    "too few bills": (
+        {"outcome_costs": [0.1]},
+        "outcome_costs",
+        "have 0 numbers, one for each try",
+    ),
     "a credit": ({"tried": 1, "outcome_costs": [-0.1]}, "outcome_costs", "be at least 0"),
     "prices twice": (
         {"costs": [0.0] * 2, "candidates": [{"id": "a", "cost": 0.1}, {"id": "b"}]},
@@ -301,20 +295,18 @@ def test_malformed_records_are_reported_and_teach_nothing():
     assert policy.to_bytes() == recommended().to_bytes()
 
 
-def test_what_the_schema_of_a_policy_refuses_is_refused_before_it_learns():
-    rows = lived(recommended(), 5)
-    rows[-1]["context"]["amount"] = -1.0
-    policy = recommended(schema=Schema({"amount": Number(log=True)}))
-    before = policy.to_bytes()
-    with pytest.raises(
-        InvalidInput, match="rows, row 5: context, field 'amount' must be above 0 for its log"
-    ):
-        learn_from(policy, rows)
-    assert policy.to_bytes() == before
-
-
-def test_policies_on_arrays_and_logs_of_records_do_not_go_together():
+def test_what_a_policy_cannot_take_is_refused_before_it_learns():
     rows = lived(recommended(), 3)
+    policy = recommended(schema=Schema({"amount": Number(log=True)}))
+    before, last = (
+        policy.to_bytes(),
+        rows[-1] | {"context": {**rows[-1]["context"], "amount": -1.0}},
+    )
+    with pytest.raises(
+        InvalidInput, match="row 3: context, field 'amount' must be above 0 for its"
+    ):
+        learn_from(policy, [*rows[:-1], last])
+    assert policy.to_bytes() == before
     with pytest.raises(InvalidInput, match=r"row 1: items must be present .* takes records"):
         learn_from(recommended(dim=2), rows)
     arrays = [{"id": 1, "items": [[0.5], [0.1]], "order": [1], "tried": 1, "succeeded": True}]
@@ -373,31 +365,23 @@ def test_a_report_and_the_commands_take_records(tmp_path):
     history = History(path, columns=OWN, payoffs=PAYOFFS)
     assert report(history, {"x": recommended()}, tmp_path / "page.html").exists()
     columns = ["--columns", ",".join(f"{name}={own}" for name, own in OWN.items())]
-
-    def run(*words):
-        return CliRunner().invoke(cli.app, [*words, *columns], env={"COLUMNS": "200"})
-
-    found = run("logs", "check", str(path))
-    assert found.exit_code == 0, found.output
-    assert "context: brand, amount, new" in found.output
-    assert "bounds │ no" in " ".join(found.output.split())
+    output = call("logs", "check", path, *columns)
+    assert "context: brand, amount, new" in output
+    assert "bounds │ no" in " ".join(output.split())
     worth = ("--payoffs", "budget=3,attempt_cost=0.1,give_up=-0.2")
-    found = run("logs", "check", str(path), *worth)
-    assert found.exit_code == 0, found.output
-    assert "bounds │ yes" in " ".join(found.output.split())
-    found = run("logs", "check", str(path), "--payoffs", "budget=1,attempt_cost=0.1")
-    assert found.exit_code == 1, found.output
-    found = run("evaluate", str(path), *worth, "--policy", "recommended", "--every")
-    assert found.exit_code == 0, found.output
-    assert "doubly robust" in found.output
+    output = call("logs", "check", path, *columns, *worth)
+    assert "bounds │ yes" in " ".join(output.split())
+    call("logs", "check", path, *columns, "--payoffs", "budget=1,attempt_cost=0.1", code=1)
+    policy = ("--policy", "recommended", "--every")
+    assert "doubly robust" in call("evaluate", path, *columns, *worth, *policy)
     for words, rule in (
         ((*worth, "--policy", "ind"), "policy must be one for records, such as recommended"),
         (("--payoffs", "3", "--policy", "rand"), "payoffs must be of the form name=value"),
         (("--payoffs", "budget=3", "--policy", "rand"), "have budget and attempt_cost"),
     ):
-        found = run("evaluate", str(path), *words)
-        assert isinstance(found.exception, InvalidInput)
-        assert rule in str(found.exception)
+        error = CliRunner().invoke(cli.app, ["evaluate", str(path), *columns, *words]).exception
+        assert isinstance(error, InvalidInput)
+        assert rule in str(error)
 
 
 VALUES = st.one_of(

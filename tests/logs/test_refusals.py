@@ -6,8 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_world import FREE, JUDGED, PAYOFFS, chance, greedy, logged, weigh_decision, weighted
-from test_verdicts import always, one_try
+from small_world import (
+    FREE,
+    JUDGED,
+    PAYOFFS,
+    always,
+    chance,
+    greedy,
+    logged,
+    one_try,
+    weigh_decision,
+    weighted,
+)
 
 from longrank import InvalidInput, Outcome, Random
 from longrank.logs import ESTIMATORS, History, evaluate, fit
@@ -26,6 +36,10 @@ def test_a_deterministic_log_is_refused_with_the_reason_and_gets_bounds():
     for name in ("importance sampling", "doubly robust", "importance sampling, self-normalised"):
         assert "a deterministic log gives bounds only" in found[name].refused
     assert "a deterministic log shows only what it played" in found["replay"].refused
+    drawn = [{**row, "prefix_propensities": None} for row in logged(chance(), 60)]
+    alone = {e.estimator: e for e in evaluate(drawn, {"x": JUDGED["chance"]()})}
+    assert not alone["importance sampling"].refused
+    assert "no prefix_propensities" in alone["doubly robust"].refused
     for estimates in (without, found):
         assert not estimates["bounds"].refused
         assert estimates["bounds"].low < estimates["bounds"].high
@@ -50,15 +64,11 @@ def test_what_the_log_could_not_have_done_counts_up_to_the_outcome_only():
         assert weighed["unsupported"] == lost
 
 
-def test_a_log_without_candidates_or_payoffs_is_refused_with_the_reason(sound):
+def test_a_log_without_items_or_decisions_is_refused_with_the_reason(sound):
     rows = [{k: v for k, v in row.items() if k != "items"} for row in sound()]
     found = evaluate(History(rows), {"x": greedy([0.0, 0.0])})
     assert [e.estimator for e in found] == list(ESTIMATORS)
     assert {e.refused for e in found} == {"3 of 3 decisions have no items"}
-
-
-def test_a_model_wants_items_and_an_evaluation_wants_decisions(sound):
-    rows = [{k: v for k, v in row.items() if k != "items"} for row in sound()]
     with pytest.raises(InvalidInput, match="history must have the items of every decision"):
         fit(History(rows))
     found = evaluate(History(sound()).part(3), {"x": greedy([0.0, 0.0])})
@@ -66,15 +76,12 @@ def test_a_model_wants_items_and_an_evaluation_wants_decisions(sound):
 
 
 def test_replay_wants_equally_likely_sequences_and_a_match():
-    found = {
-        e.estimator: e for e in evaluate(History(logged(chance(), 50)), {"x": JUDGED["greedy"]()})
-    }
-    assert "not equally likely" in found["replay"].refused
-    few = {
-        e.estimator: e
-        for e in evaluate(History(logged(Random(rng=1), 3, 0, FREE)), {"x": JUDGED["greedy"]()})
-    }
-    assert "none of the 3 decisions played" in few["replay"].refused
+    for rows, reason in (
+        (logged(chance(), 50), "not equally likely"),
+        (logged(Random(rng=1), 3, 0, FREE), "none of the 3 decisions played"),
+    ):
+        found = {e.estimator: e for e in evaluate(rows, {"x": JUDGED["greedy"]()})}
+        assert reason in found["replay"].refused
 
 
 def test_settings_out_of_range_are_refused(sound):

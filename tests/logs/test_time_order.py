@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_world import JUDGED, chance, logged
-from test_fast_evidence import records
+from small_world import JUDGED, chance, logged, payments
 
 from longrank.logs import History, fit
 from longrank.logs.batch import fingerprint, fingerprints
@@ -24,7 +23,7 @@ def flipped(rows, first):
     ]
 
 
-@pytest.mark.parametrize("make", [lambda: ROWS, lambda: records(120)])
+@pytest.mark.parametrize("make", [lambda: ROWS, lambda: payments(150, fewer=True)[1]])
 @pytest.mark.parametrize("first", [0, 1, 40, 77, 119])
 def test_a_prediction_does_not_depend_on_what_came_later(make, first):
     rows = [row for row in make() if len(row["order"])]

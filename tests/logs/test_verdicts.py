@@ -11,19 +11,18 @@ from itertools import product
 import numpy as np
 import pytest
 from exact_world import LOGS, ROUNDS, logged_by, true_value
-from small_world import JUDGED, believing, chance, greedy, logged, weighted
+from small_world import JUDGED, always, believing, chance, greedy, logged, one_try, weighted
 from typer.testing import CliRunner
 
 from longrank import Payoffs, PlackettLuce, Random, cli
 from longrank.logs import History, evaluate, fit, gate, write
-from longrank.logs.evaluation.details import judge_changes, raise_costs
 from longrank.logs.evaluation.estimators import importance
-from longrank.logs.evaluation.evidence import gather, gather_all
+from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.intervals import IntervalSettings, lower, mean_interval
 from longrank.logs.evaluation.judging import comparable, differ, judge
 from longrank.logs.evaluation.sample import Sample, betting_bounds
 from longrank.logs.evaluation.support import no_support, wrong_propensities
-from longrank.logs.evaluation.verdict import Difference
+from longrank.logs.evaluation.verdict import Difference, Verdict
 
 SETTINGS = IntervalSettings(resamples=2)
 
@@ -38,31 +37,6 @@ def taken(found, numbers):
 def sampled(world, found, n, rng):
     """The evidence of a log of n decisions."""
     return taken(found, world.sample(n, rng))
-
-
-def one_try(rows):
-    """Rows of (context, item played, propensity, outcome or None) with three items."""
-    return [
-        {
-            "id": t,
-            "items": np.eye(6)[3 * context : 3 * context + 3].tolist(),
-            "order": [item],
-            "tried": None if won is None else 1,
-            "succeeded": won,
-            "rewards": [1.0],
-            "losses": [0.0, 0.0],
-            "propensity": propensity,
-            "prefix_propensities": [propensity],
-        }
-        for t, (context, item, propensity, won) in enumerate(rows)
-    ]
-
-
-def always(item):
-    """A policy that plays one of the three items in either context."""
-    weights = [0.0] * 6
-    weights[item] = weights[3 + item] = 3.0
-    return greedy(weights)
 
 
 @pytest.mark.parametrize(
@@ -119,19 +93,11 @@ def test_outcomes_that_are_missing_at_random_given_what_was_played_are_weighted(
         item = int(rng.integers(3))
         won = bool(rng.random() < (0.2, 0.5, 0.8)[item])
         rows.append((0, item, 1.0 / 3.0, won if rng.random() < (0.3, 0.6, 0.9)[item] else None))
-    log, mixed = one_try(rows), PlackettLuce(believing([0.0] * 6), temperature=1.0, rng=0)
-    truth = true_mean(mixed, log[0]["items"], (0.2, 0.5, 0.8))
-    verdict = evaluate(log, {"x": mixed}, resamples=2, missing="at random").verdicts["x"]
-    assert verdict.low <= truth <= verdict.high
+    even = PlackettLuce(believing([0.0] * 6), temperature=1.0, rng=0)
+    verdict = evaluate(one_try(rows), {"x": even}, resamples=2, missing="at random").verdicts["x"]
+    assert verdict.low <= 0.5 <= verdict.high  # a third of 0.2, 0.5 and 0.8 each
     assert verdict.high - verdict.low < 0.2
     assert verdict.missing == sum(row[3] is None for row in rows)
-
-
-def true_mean(policy, items, chances):
-    payoffs = Payoffs([1.0], [0.0, 0.0])
-    return sum(
-        policy.propensity(np.array(items), payoffs, [i]) * each for i, each in enumerate(chances)
-    )
 
 
 def test_few_missing_outcomes_widen_the_interval_by_their_share():
@@ -204,15 +170,6 @@ def test_no_value_is_above_what_can_be_earned():
     assert any("limited to what can be earned" in note for note in estimate.notes)
 
 
-def test_a_model_is_a_point_with_its_calibration():
-    found = evaluate(logged(chance(), 60), {"x": JUDGED["chance"]()}, resamples=2)
-    model = next(e for e in found if e.estimator == "model")
-    assert math.isfinite(model.value)
-    assert np.isnan([model.low, model.high]).all()
-    assert any(note.startswith("calibration: ") for note in model.notes)
-    assert "[" not in str(model)
-
-
 def test_no_interval_has_no_width():
     low, high, _ = mean_interval(np.full(200, -0.1), (-0.1, 1.0), SETTINGS)
     assert low == pytest.approx(-0.1)
@@ -221,19 +178,6 @@ def test_no_interval_has_no_width():
     found = evaluate(one_try(rows), {"x": always(0)}, resamples=50)
     for one in (*found[:-1], found.verdicts["x"]):
         assert one.low < one.high, str(one)
-
-
-def test_differences_are_against_the_log_and_between_policies():
-    policies = {"a": chance(temperature=0.8), "b": chance(temperature=0.9)}
-    found = evaluate(logged(chance(), 60), policies, resamples=2)
-    assert [(one.policy, one.other) for one in found.differences] == [
-        ("a", "the log itself"),
-        ("b", "the log itself"),
-        ("a", "b"),
-    ]
-    a, b, pair = found.verdicts["a"], found.verdicts["b"], found.differences[-1]
-    assert pair.value == pytest.approx(a.value - b.value, abs=1e-9)
-    assert found.differences[0] == a.gain
 
 
 def test_differences_between_policies_are_paired():
@@ -257,34 +201,26 @@ def test_differences_between_policies_are_paired():
     assert np.mean(narrow) < 1.0
 
 
-def test_it_is_promoted_only_if_bounds_for_any_number_of_decisions_agree(monkeypatch):
-    rows = one_try([(0, t % 2, 0.5, t % 2 == 0 or t % 4 == 1) for t in range(400)])
-    sample = Sample(gather(always(0), History(rows), fit(History(rows))), SETTINGS)
-    verdict = judge(sample)
-    assert (verdict.method, verdict.advice, verdict.gain.low > 0.0) == ("normal", "promote", True)
-    monkeypatch.setattr(Sample, "bounded_gain", lambda _: (-0.1, 0.5))
-    assert judge(sample).advice == "try"
-
-
-def test_what_if_has_verdicts_with_intervals():
-    history = History(logged(chance(), 80))
-    changes = {"unchanged": (None, None), "dearer": (raise_costs(0.1), None), "one": (None, 1)}
-    evidence = gather_all({"x": JUDGED["chance"]()}, history, fit(history), changes)
-    for one in judge_changes(evidence, changes):
-        verdict = one.verdicts["x"]
-        assert verdict.low < verdict.high
-        assert bool(verdict.refused) == math.isnan(verdict.value)
-
-
-def test_the_sentence_says_what_to_do():
-    found = evaluate(logged(chance(), 300), {"x": chance(temperature=0.8)}, resamples=2)
-    text = str(found.verdicts["x"])
-    assert text.startswith("`x` would earn ")
+def test_an_evaluation_has_sentences_a_calibrated_model_and_differences():
+    policies = {"a": chance(temperature=0.8), "b": chance(temperature=0.9)}
+    found = evaluate(logged(chance(), 300), policies, resamples=2)
+    a, b, pair = found.verdicts["a"], found.verdicts["b"], found.differences[-1]
+    text = str(a)
+    assert text.startswith("`a` would earn ")
     assert "than what was played (95 %)" in text
     assert "effective decisions; " in text
     everything = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert everything["verdicts"]["x"]["sentence"] == text
+    assert everything["verdicts"]["a"]["sentence"] == text
     assert len(everything["estimates"]) == len(found)
+    model = next(e for e in found if e.estimator == "model")
+    assert math.isfinite(model.value)
+    assert np.isnan([model.low, model.high]).all()
+    assert any(note.startswith("calibration: ") for note in model.notes)
+    assert "[" not in str(model)
+    sides = [("a", "the log itself"), ("b", "the log itself"), ("a", "b")]
+    assert [(one.policy, one.other) for one in found.differences] == sides
+    assert pair.value == pytest.approx(a.value - b.value, abs=1e-9)
+    assert found.differences[0] == a.gain
 
 
 def test_a_difference_is_told_in_as_many_digits_as_it_deserves():
@@ -301,6 +237,13 @@ def test_a_difference_is_told_in_as_many_digits_as_it_deserves():
     ):
         told = str(Difference("x", "the log", 0.0, low, high))
         assert told == f"x would earn {text} the log"
+    gain = Difference("x", "the log itself", 0.02, -0.10, 0.13)
+    verdict = Verdict("x", 1.0, 0.9, 1.1, effective=40.0, gain=gain, advice="try", share=0.1)
+    assert str(verdict) == (
+        "`x` would earn between 0.10 less and 0.13 more per decision than what was played (95 %), "
+        "best estimate +0.02; 40 effective decisions; it looks better, but the log does not prove "
+        "it: try it on 10 % of the traffic"
+    )
 
 
 def test_few_decisions_do_not_promise_more_than_is_possible():
@@ -396,15 +339,18 @@ def test_what_is_certain_counts_where_weights_know_nothing():
     assert 0.5 < high < 0.525
 
 
-def test_the_gain_is_also_told_as_a_share_of_what_was_played():
+def test_a_better_policy_has_an_uplift_and_is_promoted_if_bounds_for_any_number_agree(monkeypatch):
     rows = one_try([(0, t % 2, 0.5, t % 2 == 0 or t % 4 == 1) for t in range(400)])
     verdict = evaluate(rows, {"x": always(0)}, resamples=2).verdicts["x"]
+    assert (verdict.method, verdict.advice, verdict.gain.low > 0.0) == ("normal", "promote", True)
     assert verdict.played == pytest.approx(0.75)
     assert verdict.uplift == pytest.approx(verdict.gain.value / 0.75)
     assert re.search(r"\(95 %\), best estimate \+0\.\d+ or \+\d\d %;", str(verdict))
     worthless = replace(verdict, played=0.0)
     assert math.isnan(worthless.uplift)
     assert " or " not in str(worthless)
+    monkeypatch.setattr(Sample, "bounded_gain", lambda _: (-0.1, 0.5))
+    assert evaluate(rows, {"x": always(0)}, resamples=2).verdicts["x"].advice == "try"
 
 
 def test_bets_bound_the_mean_of_numbers_without_an_upper_limit():

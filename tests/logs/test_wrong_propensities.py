@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_world import JUDGED, chance, greedy, logged, weighted
-from test_verdicts import always, one_try
+from small_world import JUDGED, always, chance, greedy, logged, one_try, weighted
 from typer.testing import CliRunner
 
 from longrank import cli

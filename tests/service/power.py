@@ -152,7 +152,7 @@ def record(journal: Journal, path: Path, rounds: int, clients: int, seed: int) -
 
 def check(folder: Path, path: Path, acknowledged: list, *, whole: bool) -> None:
     """Open what is left; all that was acknowledged must be there, and nothing damaged."""
-    store = SqliteStore(path, shared=True)
+    store = SqliteStore(path)
     try:
         store.verify()
         rows = {row.name: row for row in store.models()}

@@ -108,7 +108,7 @@ def test_the_export_holds_every_decision_with_its_outcome_until_it_is_dropped(
     for i in range(3):
         http.post(DECISIONS, json={**ROUND, "id": f"d{i}", "ttl": 5})
     http.put(f"{DECISIONS}/d1/outcome", json={"tried": 2, "succeeded": True, "reason": "ok"})
-    export = http.get(f"{BASE}/export")
+    export = http.get(f"{BASE}/export?format=parquet")
     assert export.headers["content-type"] == "application/vnd.apache.parquet"
     assert export.headers["content-disposition"] == 'attachment; filename="m.parquet"'
     table = pq.read_table(io.BytesIO(export.content)).to_pylist()
@@ -118,13 +118,13 @@ def test_the_export_holds_every_decision_with_its_outcome_until_it_is_dropped(
     assert table[0]["features"] == [ROUND["features"][i] for i in chosen]
     assert table[1]["reward"] == ROUND["rewards"][1]
     monkeypatch.setitem(sys.modules, "pyarrow", None)  # JSON Lines need none
-    lines = http.get(f"{BASE}/export", params={"format": "jsonl"})
+    lines = http.get(f"{BASE}/export")
     assert lines.headers["content-type"] == "application/jsonl"
     assert lines.headers["content-disposition"] == 'attachment; filename="m.jsonl"'
     assert [json.loads(line)["id"] for line in lines.text.splitlines()] == ["d0", "d1", "d2"]
-    refused = http.get(f"{BASE}/export")
+    refused = http.get(f"{BASE}/export?format=parquet")
     assert (refused.status_code, refused.json()["parameter"]) == (422, "format")
-    assert "pip install '.[logs]'" in refused.json()["detail"]
+    assert "use ?format=jsonl" in refused.json()["detail"]
     clock.now += 100
     assert http.delete(DECISIONS).status_code == 422
     assert http.delete(DECISIONS, params={"older_than": "50"}).json() == {"dropped": 3}
@@ -156,13 +156,13 @@ def test_every_answer_has_a_request_id_and_problems_are_problem_details(shared_h
 
 
 MODELS = [
-    ({"policy": "nobody"}, "policy", "be one of recommended, .*, got 'nobody'"),
+    ({"policy": "recomended"}, "policy", "gl-cdcm, ind, got .*; did you mean recommended"),
     ({"settings": {"exploration": -1}}, "exploration", "be at least 0, got -1.0"),
     ({"settings": {"rate": "0.1"}}, "rate", "be a number, got '0.1'"),
-    ({"settings": {"nobody": 1}}, "settings", "be among dim, .* for 'ind', got nobody"),
-    ({"settings": {"dim": 3}}, "settings", "leave dim to the model, got dim"),
+    ({"settings": {"nobody": 1}}, "settings", "be among radius, rate, .* 'ind', got 'nobody'"),
+    ({"settings": {"dim": 3}}, "settings", "not name 'dim', which is given, got dim"),
     ({"settings": {"radius": 1e308}}, "radius", "be small enough for .*, got 1e.308"),
-    ({"policy": "cautious"}, "policy", "be one that goes on exploring: .*, got 'cautious'"),
+    ({"policy": "cautious"}, "policy", "^cautious cannot serve: it never explores"),
     ({"policy": "dep"}, "settings", "include 'topics' for 'dep', got"),
     (
         {"policy": "oracle", "settings": {"weights": [0.1] * DIM, "features": {"a": 1}}},
@@ -172,7 +172,7 @@ MODELS = [
     ({"dim": 0}, "dim", "^dim must be at least 1, got 0$"),
     ({"mode": "loud"}, "mode", "be one of frozen, online, shadow, got 'loud'"),
     ({"keep": -1}, "keep", "^keep must be above 0, got -1$"),
-    ({"nobody": 1}, "nobody", "unknown field `nobody`"),
+    ({"setings": {}}, "setings", r"^setings is not a field .* \(did you mean settings\?\)$"),
 ]
 
 
@@ -193,7 +193,7 @@ BODIES = {
     },
     "candidates[0].features[1] must be a number": {"candidates": [{**A, "features": [0, "x", 0]}]},
     "candidates[1].id must be given: candidates of a model of 3 features have id and features, "
-    "got None": {"candidates": [A, {"features": [0.1] * DIM}]},
+    "got nothing": {"candidates": [A, {"features": [0.1] * DIM}]},
     "features[0][1] must be a number": {"ids": ["a"], "features": [[0.0, "secret", 0.0]]},
     "costs[4] must be at least 0, got -0.5": {**ROUND, "costs": [0, 0, 0, 0, -0.5]},
     "costs must have 5 numbers, one for each candidate of the round, got 4": {
@@ -201,7 +201,7 @@ BODIES = {
     },
     "values[0] must be at most 1e+12, got 2000000000000.0": {**ROUND, "values": [2e12] * 5},
     "patience must be above 0, got 0": {**ROUND, "patience": 0},
-    "ids[1] must have at least 1 characters, got 0": {**ROUND, "ids": ["a", "", "b", "c", "d"]},
+    "ids[1] must have at least 1 character, got 0": {**ROUND, "ids": ["a", "", "b", "c", "d"]},
     "budget must be a whole number or null, got true": {**ROUND, "budget": True},
     "rewards[0] must be at most 1e+12, got 1100000000000.0": {**ROUND, "rewards": [1.1e12] * 3},
 }  # fmt: skip
@@ -225,11 +225,19 @@ def test_records_and_outcomes_that_break_a_rule_are_told_in_the_same_words(share
     assert (told["parameter"], told["detail"]) == (
         "candidates[1].cost", f"candidates[1].cost {rule}"
     )  # fmt: skip
+    shared_http.post(DECISIONS, json={"id": "x", "candidates": ["a"]})
     odd = {"candidates": ["a"], "context": {"card type": {}}}
     assert shared_http.post(DECISIONS, json=odd).json()["parameter"] == "context['card type']"
     wrong = {"outcomes": [{"id": "x", "tried": 1, "succeeded": True, "costs": [-2]}]}
     answer = shared_http.post(BASE + "/outcomes", json=wrong).json()
     assert answer["detail"] == "outcomes[0].costs[0] must be at least 0, got -2"
+    half = shared_http.put(f"{DECISIONS}/x/outcome", json={"tried": 1}).json()
+    assert half["detail"].endswith("must both be given, or succeeded_id, got only tried")
+    odd_id = shared_http.post(DECISIONS, json={"id": "order/17", "candidates": ["a"]}).json()
+    assert odd_id["detail"] == (
+        "id must be letters, digits, '.', '_', ':', '~', '-', at most 128, beginning with a "
+        'letter or digit, got "order/17"'
+    )
     broken = b'{"costs": [-1], "ids": [}'  # malformed as well
     answer = shared_http.post(
         DECISIONS, content=broken, headers={"Content-Type": "application/json"}

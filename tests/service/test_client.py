@@ -60,7 +60,7 @@ def test_every_call_goes_through(http, client, items):
     assert client.read("m", "x").outcome == messages.Observed(1, True)
     assert [each.id for each in client.latest("m", limit=5).decisions] == ["y", "x"]
     assert client.model("m").stats.learned == http.engine.model("m").version == 1
-    assert client.export("m")[:4] == b"PAR1"
+    assert client.export("m", "parquet")[:4] == b"PAR1"
     assert client.drop("m", older_than=60).dropped == 0
     client.delete_model("other")
     assert [model.name for model in client.models().models] == ["m"]
@@ -133,7 +133,7 @@ def test_the_async_client_does_the_same_and_both_tell_what_they_cannot_reach(htt
             assert (await client.read("m", "d0")).status == "settled"
             assert len((await client.latest("m")).decisions) == 20
             assert (await client.model("m")).version == 2
-            assert (await client.export("m"))[:4] == b"PAR1"
+            assert (await client.export("m", "parquet"))[:4] == b"PAR1"
             await client.delete_model("m")
             with pytest.raises(CallFailed):
                 await client.read("m", "d0")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -282,8 +283,8 @@ REFUSED = [
     ({"dim": 3, "schema": {}}, "schema"),
     ({"policy": "rand", "schema": {}}, "schema"),
     ({"settings": {"schema": {}}}, "settings"),
-    ({"schema": {"fields": {"a": "nothing"}}}, "fields['a']"),
-    ({"schema": {"fields": {"a": {"kind": "text", "log": True}}}}, "fields['a'].log"),
+    ({"schema": {"fields": {"a": "nothing"}}}, "schema.fields.a"),
+    ({"schema": {"fields": {"a": {"kind": "text", "log": True}}}}, "schema.fields.a.log"),
     ({"schema": {"fields": {"a": {"kind": "text", "more": 1}}}}, "schema.fields[...].more"),
     ({"schema": {"cross": [["a"]]}}, "schema.cross[0]"),
     ({"schema": {"ignore": "trace"}}, "schema.ignore"),
@@ -305,7 +306,7 @@ def test_models_with_dim_go_on_beside_those_without(engine):
         engine.decide("v", asked(context=VISA))
     with pytest.raises(InvalidInput, match=r"candidates\[0\].*3 features"):
         engine.decide("v", routed(context=None))
-    with pytest.raises(InvalidInput, match="candidates must be given, as objects or names"):
+    with pytest.raises(InvalidInput, match="this model takes records: send `candidates`"):
         engine.decide("m", asked())
     with pytest.raises(InvalidInput, match="candidate 0 must be an object or a name"):
         engine.decide("m", routed(candidates=[messages.Candidate("a", [0.1])]))
@@ -366,6 +367,18 @@ def test_an_export_is_a_log_that_teaches_what_the_model_learned(engine, folder):
         assert learn_from(learner, log) == model.stats.learned
         for part in ("learner", "features"):
             assert pack(learner.state()[part]) == pack(model.policy.state()[part])
+
+
+def test_where_pyarrow_is_not_installed_json_lines_are_exported_and_parquet_says_what_it_needs(
+    engine, monkeypatch
+):
+    engine.decide("m", routed("x"))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    (row,) = map(json.loads, exported(engine, "m", "jsonl").splitlines())
+    assert (row["id"], row["context"], row["candidates"]) == ("x", VISA, None)
+    with pytest.raises(InvalidInput, match=r"use \?format=jsonl"):
+        exported(engine, "m")
 
 
 # what is refused
@@ -496,7 +509,9 @@ def test_the_client_sends_records_names_frames_and_the_declaration_of_a_schema(h
         kinds = {field.name: field.kind for field in client.schema("m").fields}
         assert kinds["tip"] == "number"
         assert set(kinds) >= {"id", "brand", "amount"}
-        rule = r"^context\.amount must be a number, as this field is a number, got 'much'"
+        rule = (
+            r"^context\.amount must be a number, as declared or as in earlier outcomes, got 'much'"
+        )
         before = client.model("m").state_hash
         with pytest.raises(CallFailed, match=rule) as caught:
             client.decide("m", candidates=["a"], context={"amount": "much"})

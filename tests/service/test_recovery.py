@@ -83,7 +83,7 @@ def test_an_entry_that_cannot_be_learned_stops_everything_and_its_model_after_a_
     other = make(engine, "other", dim=2)
     engine.decide("m", asked("x"))
     entry, _ = engine.store.find(engine.model("m").number, "x")
-    engine.store.append(Draft(other.number, DECISION, "x", *entry[4:])).result()
+    engine.store.writer.append(Draft(other.number, DECISION, "x", *entry[4:])).result()
     with pytest.raises(StoreFailed, match="could not learn"):
         engine.settle("other", "x", told())
     with pytest.raises(StoreFailed, match="could not learn"):

@@ -33,7 +33,7 @@ def snapshot(seq, policy=b"policy"):
 
 
 def append(store, draft):
-    return store.append(draft).result(120)
+    return store.writer.append(draft).result(120)
 
 
 DONE = EventRow(1.0, "somebody", "did something", "m", "k")
@@ -193,7 +193,7 @@ def test_what_is_no_store_is_refused(path):
 
 def test_the_second_of_its_kind_is_a_duplicate_and_the_rest_of_the_batch_is_not(store, model):
     append(store, decision(model, "x"))
-    futures = [store.append(decision(model, name)) for name in ("a", "x", "b", "a", "c")]
+    futures = [store.writer.append(decision(model, name)) for name in ("a", "x", "b", "a", "c")]
     kinds = [type(future.exception(30)) for future in futures]
     assert kinds == [type(None), Duplicate, type(None), Duplicate, type(None)]
     assert [entry.id for entry in store.after(model, 0)] == ["x", "a", "b", "c"]
@@ -241,10 +241,10 @@ def test_no_more_wait_than_may_and_those_who_do_are_served(store, model, monkeyp
     monkeypatch.setattr(writer, "MAX_BYTES", 1)
     before, store.writer.max_queued = store.writer.batches, 3
     with held_up(store):
-        futures = [store.append(decision(model, f"d{i}")) for i in range(3)]
+        futures = [store.writer.append(decision(model, f"d{i}")) for i in range(3)]
         assert store.writer.queued == 3
         with pytest.raises(Busy):
-            store.append(decision(model, "d3"))
+            store.writer.append(decision(model, "d3"))
     assert [future.result(120).id for future in futures] == ["d0", "d1", "d2"]
     assert [entry.id for entry in store.after(model, 0)] == ["d0", "d1", "d2"]
     assert store.writer.batches - before == 4  # with the one that held it up
@@ -262,7 +262,7 @@ def test_who_cannot_be_told_keeps_nobody_else_from_it(store, model, caplog):
 
     with held_up(store):
         store.writer.submit([closed])
-        future = store.append(decision(model, "b"))
+        future = store.writer.append(decision(model, "b"))
     assert (future.result(120).id, asyncio.run(work()).id) == ("b", "d")
     assert [entry.id for entry in store.after(model, 0)] == ["a", "b", "c", "d"]
     until(lambda: "could not deliver results: event loop closed" in caplog.text)
@@ -282,7 +282,7 @@ def test_a_call_that_goes_wrong_leaves_nothing_behind_and_the_next_works_until_i
     assert [row.name for row in store.models()] == ["m"]
     store.close()
     with pytest.raises(StoreFailed, match="closed"):
-        store.append(decision(model, "y"))
+        store.writer.append(decision(model, "y"))
 
 
 def test_what_comes_in_a_turn_of_an_event_loop_shares_a_commit_or_a_refusal(store, model):

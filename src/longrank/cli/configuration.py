@@ -67,7 +67,8 @@ def read(ctx: typer.Context, path: Path | None) -> Path | None:
         name = key.replace("-", "_")
         if name not in names:
             close = get_close_matches(name, names, 1)
-            hint = f"do you mean '{close[0]}'?" if close else f"the keys are {_listed(names)}"
+            keys = f"the keys are {', '.join(sorted(names))}"
+            hint = f"do you mean '{close[0]}'?" if close else keys
             raise BadFile(f"{path}: there is no option '{key}' of {ctx.info_name}; {hint}")
         if name in values:
             raise BadFile(f"{path}: '{key}' is there twice, with a hyphen and with an underscore")
@@ -94,7 +95,3 @@ def _text(path: Path, key: str, value: Any) -> str:
         return ",".join(value)
     rule = "text, a number, true, false or a list of texts"
     raise BadFile(f"{path}: '{key}' must be {rule}, got {value!r}")
-
-
-def _listed(names: set[str]) -> str:
-    return ", ".join(sorted(names))

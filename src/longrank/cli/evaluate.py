@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from longrank.cli.logs import ColumnNames, ContextNames, LogFiles, LogPayoffs, open_log, values
-from longrank.cli.run import Backend
+from longrank.cli.run import Address, Backend
 from longrank.cli.terminal import console, counted
 from longrank.document.numbers import plain_number, rounded
 from longrank.errors import InvalidInput, unknown
@@ -126,10 +126,7 @@ def evaluate(
         ),
     ] = None,
     backend: Annotated[Backend, typer.Option(help="Where to evaluate the log.")] = "processes",
-    address: Annotated[
-        str | None,
-        typer.Option(help="Address of the Dask or Ray cluster; default: start one here."),
-    ] = None,
+    address: Address = None,
 ) -> None:
     """Estimate what policies would have earned on a log, without running them.
 
@@ -180,7 +177,9 @@ def evaluate(
     policies = _policies(specs, history, cut, seed, own)
     judged = history.part(cut)
     own.print(f"{total} decisions: {cut} to learn from, {total - cut} to judge by")
-    workers: Any = {"jobs": _jobs(jobs, len(judged)), "backend": backend, "address": address}
+    many = len(judged) >= _MANY and importlib.util.find_spec("joblib") is not None
+    jobs = jobs or (many and os.cpu_count()) or 1
+    workers: Any = {"jobs": jobs, "backend": backend, "address": address}
     settings: dict[str, Any] = {"confidence": confidence, "interval": interval, "seed": seed}
     settings |= {"missing": missing}
     with _progress(own, "estimating") as progress:
@@ -224,7 +223,10 @@ def _gate_decision(
     from longrank import logs
 
     if len(specs) != 1 or not Path(specs[0]).is_file():
-        rule = "be one file with --gate, since looks at a growing log must see the same policy"
+        rule = (
+            "be one file with --gate, because repeated looks at a growing log must judge the same "
+            "policy"
+        )
         raise InvalidInput("policy", rule, ", ".join(map(repr, specs)))
     name, policy = Path(specs[0]).stem, load(specs[0])
     how: dict[str, Any] = {"confidence": confidence, "missing": missing, "earnable": earnable}
@@ -246,14 +248,6 @@ def _write(path: Path | None, contents: dict[str, Any]) -> None:
         sys.stdout.write(text + "\n")
     else:
         path.write_text(text + "\n", "utf-8")
-
-
-def _jobs(jobs: int | None, decisions: int) -> int:
-    """Return how many processes evaluate so many decisions: starting them takes seconds."""
-    if jobs is not None:
-        return jobs
-    able = importlib.util.find_spec("joblib") is not None
-    return os.cpu_count() or 1 if able and decisions >= _MANY else 1
 
 
 def _policies(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longrank.cli.report import write
-from longrank.cli.run import Grid, run_shown
+from longrank.cli.run import CORES, Grid, HeldOut, Jobs, Out, run_shown
 from longrank.cli.terminal import console, needs, refuse
 
 if TYPE_CHECKING:
@@ -22,12 +21,9 @@ def reproduce(
     grid: Annotated[
         Grid, typer.Option(help="Settings to search: quick is coarse, paper is fine (hours).")
     ] = "quick",
-    held_out: Annotated[
-        int,
-        typer.Option(min=0, help="Further shuffles on which to run the best setting of each cell."),
-    ] = 4,
-    jobs: Annotated[int, typer.Option(min=1, help="Parallel processes.")] = os.cpu_count() or 1,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
+    held_out: HeldOut = 4,
+    jobs: Jobs = CORES,
+    out: Out = Path("results"),
     report: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("report"),
 ) -> None:
     """Run the paper's experiments on the data that you have, and write the report.

@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 
 from longrank.cli.terminal import console, counted, needs, numbers, some
+from longrank.errors import InvalidInput
 
 if TYPE_CHECKING:
     from longrank.experiments.runner import Failure
@@ -19,6 +20,16 @@ if TYPE_CHECKING:
 
 Grid = Literal["quick", "paper"]
 Backend = Literal["processes", "dask", "ray"]
+HeldOut = Annotated[
+    int,
+    typer.Option(min=0, help="Further shuffles on which to run the best setting of each cell."),
+]
+Jobs = Annotated[int, typer.Option(min=1, help="Parallel processes.")]
+Out = Annotated[Path, typer.Option(help="Folder for the results.")]
+Address = Annotated[
+    str | None, typer.Option(help="Address of the Dask or Ray cluster; default: start one here.")
+]
+CORES = os.cpu_count() or 1
 MAX_BUDGET = 1_000_000
 _UNDEFINED = "–"  # an NCR where there is nothing to gain
 MAX_LINES = 40  # of the results at the end: those of more are averaged over the tasks
@@ -57,17 +68,11 @@ def run(
         Grid, typer.Option(help="Settings to search: quick is coarse, paper is fine.")
     ] = "quick",
     seeds: Annotated[int, typer.Option(min=1, help="Number of shuffles of each task.")] = 1,
-    held_out: Annotated[
-        int,
-        typer.Option(min=0, help="Further shuffles on which to run the best setting of each cell."),
-    ] = 0,
-    jobs: Annotated[int, typer.Option(min=1, help="Parallel processes.")] = os.cpu_count() or 1,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
+    held_out: HeldOut = 0,
+    jobs: Jobs = CORES,
+    out: Out = Path("results"),
     backend: Annotated[Backend, typer.Option(help="Where to run the cells.")] = "processes",
-    address: Annotated[
-        str | None,
-        typer.Option(help="Address of the Dask or Ray cluster; default: start one here."),
-    ] = None,
+    address: Address = None,
 ) -> None:
     """Run experiments: every combination of tasks, scenarios, budgets and policies.
 
@@ -134,7 +139,7 @@ def show(cells: list[Cell], held_out: int, out: Path) -> None:
     for key, score in scores.items():
         where = key.task if few else f"mean of {tasks} tasks"
         line = lines.setdefault((where, key.scenario, key.policy), {})
-        ncr = score.ncr if score.held_out is None else score.held_out.ncr
+        ncr = fmean(row["ncr"] for row in score.reported)
         line.setdefault(key.budget, []).append(ncr)
     how = "mean over held-out shuffles" if held_out else "best setting of the grid"
     title = f"NCR by budget b ({how}): 0 is a random order, 1 a clairvoyant"
@@ -160,6 +165,9 @@ def _run(
     from longrank.experiments.results import finished
     from longrank.experiments.runner import run as run_cells
 
+    out.mkdir(parents=True, exist_ok=True)
+    if not os.access(out, os.W_OK):
+        raise InvalidInput("out", "be a folder that can be written to", out)
     todo = [cell for cell in cells if not finished(out, cell)]
     console.print(f"{what}: {len(cells)} cells, {len(cells) - len(todo)} of them already finished")
     with counted() as bar:

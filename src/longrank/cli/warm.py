@@ -6,16 +6,19 @@ import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from longrank.cli.terminal import console, counted, refuse
 from longrank.kernels import behind, compilation
 
+if TYPE_CHECKING:
+    from longrank.policies import Policy
+
 
 def warm(
-    policies: Annotated[
+    files: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="[FILE]...", help="Saved policies; without any, all that longrank has."
@@ -40,11 +43,14 @@ def warm(
             "LONGRANK_KERNELS or NUMBA_DISABLE_JIT says that nothing is compiled: unset it first"
         )
         raise typer.Exit(2)
+    from longrank import load
+
+    saved = {str(file): load(file) for file in files or []}  # before the bar, as it may fail
     jobs = behind.behind
     jobs.patience = float("inf")  # collect everything before compiling
     with compilation.using("auto"), counted() as bar:
         task = bar.add_task("finding out what to compile", total=None)
-        for name in _exercised(policies or []):
+        for name in _exercised(saved):
             bar.update(task, description=f"finding out what to compile: {name}")
         jobs.load_all()
         total = len(jobs.wanted)
@@ -60,20 +66,16 @@ def warm(
         raise typer.Exit(1)
 
 
-def _exercised(files: list[Path]) -> Iterator[str]:
-    """Exercise policies in every way; yield the name of each."""
-    from longrank import load, logs, recommended, warming
+def _exercised(saved: dict[str, Policy]) -> Iterator[str]:
+    """Exercise policies in every way, the built-in ones if none is given; yield the names."""
+    from longrank import logs, recommended, warming
     from longrank.logs.example import example
 
-    for file in files:
-        yield str(file)
-        policy = load(file)
-        warming.exercise(policy, warming.columns_of(policy))
-    if files:
-        return
-    for name, policy in warming.built_in():
+    for name, policy in saved.items() or warming.built_in():
         yield name
         warming.exercise(policy, warming.columns_of(policy))
+    if saved:
+        return
     yield "the evaluation of logs"
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "log.jsonl")

@@ -110,7 +110,7 @@ def _open(stack: ExitStack, file: Path, names: Names) -> tuple[IO[bytes], str]:
     raw = stack.enter_context(file.open("rb"))
     if kind == "tar":
         return _from_tar(stack, raw, str(file), names)
-    return (_gunzip(stack, raw) if kind == "gzip" else raw), str(file)
+    return _plain(stack, raw, kind == "gzip"), str(file)
 
 
 def _from_zip(stack: ExitStack, file: Path, names: Names) -> tuple[IO[bytes], str]:
@@ -119,8 +119,7 @@ def _from_zip(stack: ExitStack, file: Path, names: Names) -> tuple[IO[bytes], st
     for member in members:
         if _wanted(member, names):
             stream = stack.enter_context(archive.open(member))
-            plain = not member.endswith(".gz")
-            return (stream if plain else _gunzip(stack, stream)), f"{file}:{member}"
+            return _plain(stack, stream, member.endswith(".gz")), f"{file}:{member}"
     for member in members:
         if member.endswith(_TARS) and visible(Path(member)):
             stream = stack.enter_context(archive.open(member))
@@ -135,12 +134,13 @@ def _from_tar(stack: ExitStack, raw: IO[bytes], label: str, names: Names) -> tup
         seen.append(member.name)
         if _wanted(member.name, names) and (stream := archive.extractfile(member)) is not None:
             stack.enter_context(stream)
-            plain = not member.name.endswith(".gz")
-            return (stream if plain else _gunzip(stack, stream)), f"{label}:{member.name}"
+            return _plain(stack, stream, member.name.endswith(".gz")), f"{label}:{member.name}"
     raise BadFile(_holds(label, names, seen))
 
 
-def _gunzip(stack: ExitStack, stream: IO[bytes]) -> IO[bytes]:
+def _plain(stack: ExitStack, stream: IO[bytes], gzipped: bool) -> IO[bytes]:
+    if not gzipped:
+        return stream
     return cast(IO[bytes], stack.enter_context(gzip.GzipFile(fileobj=stream)))
 
 

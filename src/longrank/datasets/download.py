@@ -73,7 +73,10 @@ def download(
             continue
         wrong = mismatch(part.path, size, md5)
         if wrong is None:
-            part.finish()
+            with part.path.open("r+b") as file:
+                os.fsync(file.fileno())
+            os.replace(part.path, target)
+            part.notes.unlink(missing_ok=True)
             return target
         part.discard()
         if not resumed:  # a resumed file may mix two versions; a whole one stays wrong
@@ -102,7 +105,6 @@ class _Part:
     """An unfinished file, and next to it the server's version of it."""
 
     def __init__(self, target: Path) -> None:
-        self.target = target
         self.path = target.with_name(target.name + ".part")
         self.notes = target.with_name(target.name + ".part.json")
 
@@ -117,18 +119,12 @@ class _Part:
         return 0, {}
 
     def begin(self, url: str, version: str | None, total: int | None) -> None:
-        self.target.parent.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.unlink(missing_ok=True)
         self.notes.write_text(json.dumps({"url": url, "version": version, "total": total}))
 
     def discard(self) -> None:
         self.path.unlink(missing_ok=True)
-        self.notes.unlink(missing_ok=True)
-
-    def finish(self) -> None:
-        with self.path.open("r+b") as file:
-            os.fsync(file.fileno())
-        os.replace(self.path, self.target)
         self.notes.unlink(missing_ok=True)
 
 

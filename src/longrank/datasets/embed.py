@@ -22,7 +22,6 @@ Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 
 _ROWS = 10_000
-_CHUNK = 1 << 20
 
 
 def embed_images(images: Images, *, seed: int, sample: int, dim: int) -> Arrays:
@@ -81,8 +80,8 @@ def embed_ratings(
     Arrays
         ``items`` (n, dim), ``chances`` (n,), ``embedding_items`` (sample, dim).
     """
-    counts = _totals(data.items, None, data.item_count)
-    means = _totals(data.items, data.ratings, data.item_count) / counts
+    counts = np.bincount(data.items, minlength=data.item_count)
+    means = np.bincount(data.items, data.ratings, data.item_count) / counts
     matrix = _matrix(data)
     chosen_items = _most(counts, items)
     chosen_users = _most(np.diff(matrix.indptr), users)
@@ -99,7 +98,7 @@ def embed_ratings(
     with one_thread("embed_ratings"):
         left, values = _singular(matrix[:, fit].astype(np.float64), dim, rng)
         coordinates = _unit((matrix.T @ left) / values)
-    chances = _sigma(means - np.median(means))
+    chances = 0.5 + 0.5 * np.tanh(0.5 * (means - np.median(means)))
     return {
         "items": coordinates[rest],
         "chances": chances[rest],
@@ -136,15 +135,6 @@ def _singular(matrix: Any, dim: int, rng: np.random.Generator) -> tuple[Matrix, 
     return _signed(left[:, order]), values[order]
 
 
-def _totals(codes: NDArray[np.int32], weights: NDArray[np.float32] | None, count: int) -> Vector:
-    """Return the number of occurrences of each code, or the sum of its weights."""
-    totals = np.zeros(count)
-    for start in range(0, len(codes), _CHUNK):  # bincount copies to eight bytes per number
-        part = slice(start, start + _CHUNK)
-        totals += np.bincount(codes[part], None if weights is None else weights[part], count)
-    return totals
-
-
 def _most(counts: NDArray[Any], number: int | None) -> NDArray[np.int64]:
     """Return the codes with the highest counts, in increasing order."""
     if number is None or number >= len(counts):
@@ -167,7 +157,3 @@ def _signed(axes: Matrix) -> Matrix:
 def _unit(rows: Matrix) -> Matrix:
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(norms > 0.0, norms, 1.0))
-
-
-def _sigma(scores: Vector) -> Vector:
-    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * scores))

@@ -11,6 +11,7 @@ import json
 from array import array
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import cast
@@ -59,14 +60,9 @@ class Format:
     header: bytes | None = None
 
 
-def _movielens_25m(line: bytes) -> Triplet:
-    user, item, rating, _ = line.split(b",")
-    return int(user), int(item), _within(float(rating), 0.5, 5.0)
-
-
-def _movielens_1m(line: bytes) -> Triplet:
-    user, item, rating, _ = line.split(b"::")
-    return int(user), int(item), _within(float(rating), 1.0, 5.0)
+def _movielens(line: bytes, separator: bytes, lowest: float) -> Triplet:
+    user, item, rating, _ = line.split(separator)
+    return int(user), int(item), _within(float(rating), lowest, 5.0)
 
 
 def _yelp(line: bytes) -> Triplet:
@@ -95,12 +91,12 @@ FORMATS = {
         names=("ratings.csv",),
         header=b"userId,movieId,rating,timestamp",
         rule="userId,movieId,rating,timestamp with whole numbers as ids and a rating of 0.5 to 5",
-        parse=_movielens_25m,
+        parse=partial(_movielens, separator=b",", lowest=0.5),
     ),
     "movielens-1m": Format(
         names=("ratings.dat",),
         rule="UserID::MovieID::Rating::Timestamp with whole numbers as ids and a rating of 1 to 5",
-        parse=_movielens_1m,
+        parse=partial(_movielens, separator=b"::", lowest=1.0),
     ),
     "yelp": Format(
         names=("yelp_academic_dataset_review.json", "review.json"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from longrank.datasets import mnist, questions, ratings
@@ -74,7 +75,7 @@ def holders(name: str, path: Path) -> dict[Path, str]:
     Each with the name to keep it under, so that it is found again.
     """
     files = {}
-    for names in _parts(name):
+    for names in _kind(name)[0]:
         file = locate(path, names)
         usual = {"zip": f"{name}.zip", "tar": f"{name}.tar", "gzip": f"{names[0]}.gz"}
         files[file] = usual.get(kind_of(file), names[0])
@@ -83,12 +84,7 @@ def holders(name: str, path: Path) -> dict[Path, str]:
 
 def check(name: str, path: Path) -> None:
     """Read the beginning (of ratings) or everything; raise :class:`BadFile` if it is not that."""
-    if name in ratings.FORMATS:
-        ratings.read(path, ratings.FORMATS[name], limit=_CHECKED_LINES)
-    elif name == QUESTIONS:
-        questions.read(path)
-    else:
-        mnist.read(path)
+    _kind(name)[1](path)
 
 
 def replace(
@@ -102,7 +98,8 @@ def replace(
         stale = set(present(name, folder)) - set(new)
 
 
-def _parts(name: str) -> tuple[Names, ...]:
-    if name in ratings.FORMATS:
-        return (ratings.FORMATS[name].names,)
-    return questions.PARTS if name == QUESTIONS else mnist.PARTS
+def _kind(name: str) -> tuple[tuple[Names, ...], Callable[[Path], object]]:
+    """Return the names of the files of a data set, and what reads them to check them."""
+    if form := ratings.FORMATS.get(name):
+        return (form.names,), partial(ratings.read, form=form, limit=_CHECKED_LINES)
+    return (questions.PARTS, questions.read) if name == QUESTIONS else (mnist.PARTS, mnist.read)

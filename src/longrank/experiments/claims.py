@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from longrank.document.numbers import counted
 from longrank.experiments.latent import PANELS, SIGNIFICANT, few_topics, latent
 from longrank.experiments.results import ResultRow
-from longrank.experiments.scores import Key, Score, Scores
+from longrank.experiments.scores import Key, Score, Scores, mean
 from longrank.experiments.settings import BUDGETS
 from longrank.experiments.tables import MNIST, PAPER_TASKS, SIX, label, published
 
@@ -21,6 +22,7 @@ ERRORS = 4.0  # standard errors that chance alone hardly exceeds
 LARGE, SMALL = (50, 100), (1, 5)  # budgets
 FAR = 5.0  # times slower counts as far slower
 FEW = 10  # components of a mixture at most count as few
+T = TypeVar("T")
 NOTHING = "no results"  # the figure of a claim about what was not run
 
 
@@ -56,7 +58,10 @@ def checks(rows: Sequence[ResultRow], scores: Scores) -> list[Check]:
         small_budgets(scores),
         dep_leads(scores),
         dep_trails(scores),
-        *(_said_held_out(trend(other)) for trend in (small_budgets, dep_leads, dep_trails)),
+        *(
+            replace(check, sentence=f"Held out: {check.sentence[0].lower()}{check.sentence[1:]}")
+            for check in (small_budgets(other), dep_leads(other), dep_trails(other))
+        ),
         slower(scores),
         *(correlated(scores, *panel) for panel in PANELS),
         *(correlated(few, *panel, max_topics=FEW) for panel in PANELS),
@@ -66,14 +71,10 @@ def checks(rows: Sequence[ResultRow], scores: Scores) -> list[Check]:
 def held_out(scores: Scores) -> Scores:
     """Return the scores that have held-out shuffles, with their mean as ``ncr_published``."""
     return {
-        key: replace(score, ncr_published=score.held_out.mean)
+        key: replace(score, ncr_published=ncr)
         for key, score in scores.items()
-        if score.held_out is not None
+        if (ncr := mean(score.held_out, "ncr_published")) is not None
     }
-
-
-def _said_held_out(check: Check) -> Check:
-    return replace(check, sentence=f"Held out: {check.sentence[0].lower()}{check.sentence[1:]}")
 
 
 @dataclass(frozen=True)
@@ -149,16 +150,11 @@ class Agreement:
 
     def closeness(self) -> list[Closeness]:
         """Count the scores of each policy within the tolerance, and those above and below it."""
-        number = published()
         counts = []
         for policy in self.policies:
             ours = [score for score in self.scores if score.key.policy == policy]
-            # Hundredths, since 0.58 - 0.56 is not 0.02 in floating point.
-            apart = [
-                round(100.0 * (round(score.ncr_published, 2) - number[score.key])) for score in ours
-            ]
-            most = round(100.0 * TOLERANCE)
-            above, below = sum(x > most for x in apart), sum(x < -most for x in apart)
+            apart = [round(round(s.ncr_published, 2) - published()[s.key], 2) for s in ours]
+            above, below = sum(x > TOLERANCE for x in apart), sum(x < -TOLERANCE for x in apart)
             settings = max((score.tried for score in ours), default=0)
             within = len(apart) - above - below
             counts.append(Closeness(policy, settings, len(apart), within, above, below))
@@ -229,12 +225,11 @@ def random_orders(scores: Scores) -> Check:
 def large_budgets(scores: Scores) -> Check:
     """Check that large budgets make all policies equal in the vanilla scenario."""
     spreads: dict[int, float] = {}
-    for task in PAPER_TASKS:
-        for budget in BUDGETS:
-            ours = _row(scores, task, "vanilla", budget, SIX)
-            if len(ours) > 1:
-                means = [score.cumulative_reward / score.rounds for score in ours.values()]
-                spreads[budget] = max(spreads.get(budget, 0.0), max(means) - min(means))
+    for task, budget in itertools.product(PAPER_TASKS, BUDGETS):
+        ours = _row(scores, task, "vanilla", budget, SIX)
+        if len(ours) > 1:
+            means = [score.cumulative_reward / score.rounds for score in ours.values()]
+            spreads[budget] = max(spreads.get(budget, 0.0), max(means) - min(means))
     large = [spread for budget, spread in spreads.items() if budget in LARGE]
     listed = ", ".join(f"{x:.3f} at b = {b}" for b, x in sorted(spreads.items()))
     return Check(
@@ -248,14 +243,13 @@ def large_budgets(scores: Scores) -> Check:
 def small_budgets(scores: Scores) -> Check:
     """Check that the baselines seldom win in the vanilla scenario."""
     ours = theirs = cells = 0
-    for task in PAPER_TASKS:
-        for budget in SMALL:
-            here = _row(scores, task, "vanilla", budget, SIX)
-            if len(here) == len(SIX):
-                paper = {p: published()[score.key] for p, score in here.items()}
-                cells += 1
-                ours += _wins({p: round(s.ncr_published, 2) for p, s in here.items()})
-                theirs += _wins(paper)
+    numbers = _decimals(scores)
+    for task, budget in itertools.product(PAPER_TASKS, SMALL):
+        here = _row(numbers, task, "vanilla", budget, SIX)
+        if len(here) == len(SIX):
+            cells += 1
+            ours += _wins(here)
+            theirs += _wins(_row(published(), task, "vanilla", budget, SIX))
     return Check(
         f"In the vanilla scenario with small budgets (b = {SMALL[0]}, {SMALL[1]}) the winner is "
         "mostly Ind or Dep",
@@ -267,7 +261,8 @@ def small_budgets(scores: Scores) -> Check:
 
 def dep_leads(scores: Scores) -> Check:
     """Check Dep against Ind, cell by cell."""
-    leads = [(_leads(scores, task), _published_leads(task)) for task in PAPER_TASKS]
+    numbers = _decimals(scores)
+    leads = [(_leads(numbers, task), _leads(published(), task)) for task in PAPER_TASKS]
     ours = [lead >= 0 for mine, _ in leads for lead in mine.values()]
     theirs = sum(paper[budget] >= 0 for mine, paper in leads for budget in mine)
     return Check(
@@ -282,10 +277,11 @@ def dep_leads(scores: Scores) -> Check:
 
 def dep_trails(scores: Scores) -> Check:
     """Check on which pivot classes Dep is worse than Ind, on average over the budgets."""
-    leads = {task: _leads(scores, task) for task in MNIST}
+    numbers = _decimals(scores)
+    leads = {task: _leads(numbers, task) for task in MNIST}
     whole = [task for task, lead in leads.items() if len(lead) == len(BUDGETS)]
     ours = [task[-1] for task in whole if fmean(leads[task].values()) < -TOLERANCE]
-    theirs = [t[-1] for t in MNIST if fmean(_published_leads(t).values()) < -TOLERANCE]
+    theirs = [t[-1] for t in MNIST if fmean(_leads(published(), t).values()) < -TOLERANCE]
     return Check(
         f"In the exponential scenario Dep is behind Ind on MNIST classes {', '.join(theirs)} "
         f"and no others (by more than {TOLERANCE}, mean over the budgets)",
@@ -339,27 +335,22 @@ def _coarse(scores: Iterable[Score]) -> bool:
 
 
 def _row(
-    scores: Scores, task: str, scenario: str, budget: int, policies: Sequence[str]
-) -> dict[str, Score]:
+    values: Mapping[Key, T], task: str, scenario: str, budget: int, policies: Sequence[str]
+) -> dict[str, T]:
     keys = [Key(task, scenario, budget, policy) for policy in policies]
-    return {key.policy: scores[key] for key in keys if key in scores}
+    return {key.policy: values[key] for key in keys if key in values}
+
+
+def _decimals(scores: Scores) -> dict[Key, float]:
+    """Return our numbers at two decimals, as in the tables."""
+    return {key: round(score.ncr_published, 2) for key, score in scores.items()}
 
 
 def _wins(values: dict[str, float]) -> bool:
     return max(values["ind"], values["dep"]) >= max(values.values())
 
 
-def _leads(scores: Scores, task: str) -> dict[int, float]:
-    """Return Dep minus Ind at two decimals, as in the tables, for each budget that has both."""
-    rows = {b: _row(scores, task, "exponential", b, ("ind", "dep")) for b in BUDGETS}
-    return {
-        budget: round(round(row["dep"].ncr_published, 2) - round(row["ind"].ncr_published, 2), 2)
-        for budget, row in rows.items()
-        if len(row) == 2
-    }
-
-
-def _published_leads(task: str) -> dict[int, float]:
-    number = published()
-    keys = {b: [Key(task, "exponential", b, policy) for policy in ("dep", "ind")] for b in BUDGETS}
-    return {b: round(number[dep] - number[ind], 2) for b, (dep, ind) in keys.items()}
+def _leads(numbers: Mapping[Key, float], task: str) -> dict[int, float]:
+    """Return Dep minus Ind for each budget that has both."""
+    rows = {b: _row(numbers, task, "exponential", b, ("ind", "dep")) for b in BUDGETS}
+    return {b: round(row["dep"] - row["ind"], 2) for b, row in rows.items() if len(row) == 2}

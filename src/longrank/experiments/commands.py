@@ -30,7 +30,7 @@ def commands(scores: Iterable[Score], out: Path | None = None) -> list[str]:
 
 def _options(score: Score, out: Path | None) -> Options:
     """Return the options of ``longrank run`` that give a score, in their order."""
-    held_out = 0 if score.held_out is None else score.held_out.seeds
+    held_out = len(score.held_out)
     return {
         "": (score.key.task,),
         "--scenario": (score.key.scenario,),

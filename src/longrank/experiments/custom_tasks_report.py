@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from math import isnan, sqrt
 from operator import attrgetter
 from pathlib import Path
@@ -30,7 +31,7 @@ from longrank.experiments import figures
 from longrank.experiments.commands import commands
 from longrank.experiments.page import Drawn, Page, paragraphs
 from longrank.experiments.paired import Gap, difference, gains, standings
-from longrank.experiments.results import Origin, ResultRow
+from longrank.experiments.results import ResultRow
 from longrank.experiments.scores import Score, Scores, mean
 from longrank.experiments.settings import readable
 from longrank.experiments.tables import Comparison, PaperTable, label
@@ -48,14 +49,23 @@ _SPREAD = ", mean over shuffles; in small print, the standard deviation between 
 
 
 def write(
-    scores: Scores, tables: Sequence[PaperTable], folder: Path, origin: Origin, out: Path | None
+    scores: Scores,
+    tables: Sequence[PaperTable],
+    folder: Path,
+    origin: tuple[list[str], list[str]],
+    out: Path | None,
 ) -> Page:
     """Report all tasks; draw into ``folder``, and name ``out`` in the commands."""
-    page = Page(TITLE, _origin(origin))
+    page = Page(TITLE, _origin(*origin))
     add_tasks(page, tables, folder, out)
     few = min(score.rounds for score in scores.values()) < FEW_ROUNDS
     page.section("time", "Running time")
-    page.add(*_times(scores, few, folder))
+    if few:
+        page.add(
+            [], [Prose(f"Left out: with fewer than {FEW_ROUNDS} rounds, start-up would dominate.")]
+        )
+    else:
+        page.add(*figures.figure_of_seconds(scores, folder))
     page.section("lengths", "Lengths")
     page.add(*_lengths(scores, folder))
     page.section("notes", "How to read this", paragraphs("notes.md"))
@@ -71,17 +81,16 @@ def add_tasks(page: Page, tables: Sequence[PaperTable], folder: Path, out: Path 
         page.add(*_task_blocks(table, panels[table.name], folder, out))
 
 
-def _origin(origin: Origin) -> str:
-    versions = f" by longrank {' and '.join(origin.versions)}" if origin.versions else ""
-    dates = list(dict.fromkeys((*origin.dates[:1], *origin.dates[-1:])))
-    when = f", {' to '.join(dates)}" if dates else ""
-    return f"Results of `longrank run`{versions}{when}; report written by longrank {__version__}."
+def _origin(versions: Sequence[str], dates: Sequence[str]) -> str:
+    which = f" by longrank {' and '.join(versions)}" if versions else ""
+    when = f", {' to '.join(dict.fromkeys((dates[0], dates[-1])))}" if dates else ""
+    return f"Results of `longrank run`{which}{when}; report written by longrank {__version__}."
 
 
 def _task_blocks(
     table: PaperTable, panels: Sequence[tuple[str, int]], folder: Path, out: Path | None
 ) -> Drawn:
-    counts = [score.held_out.seeds for score in table.scores if score.held_out]
+    counts = [len(score.held_out) for score in table.scores if score.held_out]
     held_out, same_stream = [], _same_stream(table)
     settings: list[Block] = [
         details(table, attrgetter("rows"), "The best settings of each shuffle")
@@ -133,7 +142,7 @@ def _task_line(scores: Sequence[Score]) -> str:
     text = f"{', '.join(parts)}. Settings were searched on {searched} ({tried})"
     if not any(score.held_out for score in scores):
         return f"{text}; none was held out."
-    further = _range((s.held_out.seeds for s in scores if s.held_out), "other")
+    further = _range((len(s.held_out) for s in scores if s.held_out), "other")
     return f"{text}, and the best ones run on {further}."
 
 
@@ -203,18 +212,20 @@ def _grids(
 ) -> list[Block]:
     """Return a table for each scenario: all of it fits on a narrow screen, two on a wide one."""
     single = [table.only(scenario) for scenario in table.scenarios]
-    grids = [_grid(one, field, len(one.columns) > columns) for one in single]
+    grids = [grid(one, field, len(one.columns) > columns) for one in single]
     fit = max(len(one.columns) for one in single) <= _MAX_VALUES
     return _in_pairs(grids) if fit else [*grids]
 
 
-def _grid(table: PaperTable, shown: Callable[[Comparison], Field], stacked: bool) -> Grid:
-    [scenario] = table.scenarios
-    before = f"{scenario}, b = " if stacked else ""  # rows of a list have no title above
+def grid(table: PaperTable, shown: Callable[[Comparison], Field], stacked: bool = False) -> Grid:
+    """Show every field of a table; a ``stacked`` one is of one scenario."""
+    # The rows of a list have no title above.
+    before = f"{table.scenarios[0]}, b = " if stacked else ""
+    names = [f"{c.scenario} (ours only)" if c.ours_only else c.scenario for c in table.columns]
     return Grid(
         ("" if stacked else "b", *(column.label for column in table.columns)),
         tuple((f"{before}{row[0].budget}", *map(shown, row)) for row in table.rows),
-        () if stacked else (("", 1), (scenario, len(table.columns))),
+        () if stacked else (("", 1), *((name, len(list(run))) for name, run in groupby(names))),
         stacked=stacked,
     )
 
@@ -373,13 +384,6 @@ def details(table: PaperTable, rows_of: Callable[[Score], Sequence[ResultRow]], 
         lines.append(texts)
     header = ("scenario", "b", "policy", "settings", "of", *(title for _, title, _ in columns))
     return Grid(header, tuple(lines), folded=title, stacked=True)
-
-
-def _times(scores: Scores, few: bool, folder: Path) -> Drawn:
-    if not few:
-        return figures.figure_of_seconds(scores, folder)
-    text = f"Left out: with fewer than {FEW_ROUNDS} rounds, start-up would dominate."
-    return [], [Prose(text)]
 
 
 def _lengths(scores: Scores, folder: Path) -> Drawn:

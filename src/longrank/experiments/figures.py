@@ -235,7 +235,7 @@ def average_rewards(
     figure, axes = panels(-(-len(shown) // columns), columns, width, height or 0.74 * width)
     styles = looks(name for curves in shown.values() for name in curves)
     for axis, (title, curves) in zip(axes.flat, shown.items(), strict=False):
-        axis.set_title(title, fontsize=10)
+        _title(axis, title, "round t", "CR(t) / t")
         late = []  # all but the first rounds, which are noise
         for name, rewards in curves.items():
             rounds = np.arange(1, len(rewards[0]) + 1)
@@ -249,8 +249,6 @@ def average_rewards(
         low, high = min(map(np.min, late)), max(map(np.max, late))
         margin = 0.05 * (high - low) + 1e-9
         axis.set_ylim(low - margin, high + margin)
-        axis.set_xlabel("round t", fontsize=9)
-        axis.set_ylabel("CR(t) / t", fontsize=9)
     for axis in axes.flat[len(shown) :]:
         axis.set_visible(False)
     legend(figure)
@@ -276,10 +274,8 @@ def over_budgets(
                 markerfacecolor="white",
                 **styles[name],
             )
-        axis.set_title(title, fontsize=10)
+        _title(axis, title, "budget b", measure)
         axis.set_xticks(range(len(budgets)), [str(budget) for budget in budgets])
-        axis.set_xlabel("budget b", fontsize=9)
-        axis.set_ylabel(measure, fontsize=9)
         if log:
             axis.set_yscale("log")
         else:
@@ -293,16 +289,14 @@ def over_classes(shown: Sequence[Latent], path: Path) -> list[Path]:
     figure, axes = panels(2, len(shown), height=2.3, sharex="col")
     for column, one in enumerate(shown):
         above, below = axes[0, column], axes[1, column]
-        above.set_title(f"{one.scenario}, b = {one.budget}", fontsize=10)
+        _title(above, f"{one.scenario}, b = {one.budget}", "", "CR of Dep")
         above.plot(one.classes, one.dep, marker=MARKERS["Dep"], markersize=7, **LOOKS["Dep"])
-        above.set_ylabel("CR of Dep", fontsize=9)
         below.bar(
             one.classes, one.difference, 0.6, color="#cfe3f1", edgecolor="#0072b2", hatch="///"
         )
         below.axhline(0.0, color="black", linewidth=0.8)
-        below.set_ylabel("CR of Ind-GMM\nminus CR of Ind", fontsize=9)
         size = "" if isnan(one.correlation) else f" (correlation {one.correlation:.2f})"
-        below.set_xlabel(f"pivot class{size}", fontsize=9)
+        _title(below, "", f"pivot class{size}", "CR of Ind-GMM\nminus CR of Ind")
         below.set_xticks(range(10))
     return save(figure, path)
 
@@ -319,6 +313,12 @@ def panels(
         axis.grid(color="#dddddd", linewidth=0.6)
         axis.set_axisbelow(True)
     return figure, axes
+
+
+def _title(axis: Any, title: str, x: str, y: str) -> None:
+    axis.set_title(title, fontsize=10)
+    axis.set_xlabel(x, fontsize=9)
+    axis.set_ylabel(y, fontsize=9)
 
 
 def legend(figure: Any) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 
 from longrank.datasets import SOURCES, TASKS
@@ -29,11 +28,11 @@ from longrank.experiments.claims import (
     checks,
 )
 from longrank.experiments.commands import commands
-from longrank.experiments.custom_tasks_report import details, field
+from longrank.experiments.custom_tasks_report import details, field, grid
 from longrank.experiments.latent import PANELS, POLICIES, few_topics, latent
 from longrank.experiments.page import Page, paragraphs
 from longrank.experiments.results import ResultRow, origin, read_results
-from longrank.experiments.scores import Scores, score_cells
+from longrank.experiments.scores import Scores, mean, score_cells
 from longrank.experiments.tables import (
     MNIST,
     Comparison,
@@ -146,7 +145,7 @@ def _untested(count: int, total: int) -> list[Block]:
 def _extent(scores: Scores, all_tables: Sequence[PaperTable]) -> str:
     there = sum(table.number is not None and bool(table.scores) for table in all_tables)
     runs = sum(score.tried * score.seeds for score in scores.values())
-    further = sum(0 if s.held_out is None else s.held_out.seeds for s in scores.values())
+    further = sum(len(score.held_out) for score in scores.values())
     grids = ", ".join(sorted({score.grid for score in scores.values()}))
     return (
         f"Results for {there} of the paper's 13 tables: "
@@ -160,8 +159,8 @@ def summary(checked: Sequence[Check], compared: Sequence[Agreement]) -> list[Blo
     rows = tuple(
         (check.sentence, check.figure, Field(check.verdict, strong=True)) for check in checked
     )
-    grid = Grid(("statement", "our results", "verdict"), rows, prose=(0, 1, 2))
-    blocks: list[Block] = [grid]
+    header = ("statement", "our results", "verdict")
+    blocks: list[Block] = [Grid(header, rows, prose=(0, 1, 2))]
     if any(one.scores for one in compared):
         blocks += [Prose(_BOTH_WAYS), _closeness(compared)]
     return [*blocks, *(_shortfalls(one) for one in compared if one.shortfalls)]
@@ -182,12 +181,11 @@ def _shortfalls(one: Agreement) -> Grid:
     rows = []
     for short in one.shortfalls:
         task, scenario, budget, policy = short.score.key
-        held_out = short.score.held_out
         numbers = (
             number(short.score.ncr_published, 3),
             number(short.published),
             number(short.difference, 3, sign=True),
-            number(None if held_out is None else held_out.mean, 3),
+            number(mean(short.score.held_out, "ncr_published"), 3),
         )
         cell = Field(f"{task}, {scenario}, b = {budget}, {label(policy)}", short.reason)
         rows.append((cell, *numbers))
@@ -203,14 +201,14 @@ def table_blocks(table: PaperTable, out: Path | None = None) -> list[Block]:
     run = table.run()
     compared = any(entry.published is not None for entry in run.entries())
     small = "; in small print, the paper's number and the difference" if compared else ""
-    blocks = [Prose(f"Best of the grid on the same stream{small}:"), _grid(run, _ours)]
+    blocks = [Prose(f"Best of the grid on the same stream{small}:"), grid(run, _ours)]
     if any(score.held_out for score in table.scores):
-        seeds = sorted({score.held_out.seeds for score in table.scores if score.held_out})
+        seeds = sorted({len(score.held_out) for score in table.scores if score.held_out})
         counts = " or ".join([*map(str, seeds[:-1]), counted(seeds[-1], "other shuffle")])
         spread = "; in small print, the standard deviation" if seeds[-1] > 1 else ""
         blocks += [
             Prose(f"Held out: mean over {counts}{spread}:"),
-            _grid(run, partial(field, True)),
+            grid(run, partial(field, True)),
         ]
     if table.not_run:
         blocks.append(Prose(f"{counted(table.not_run, 'field')} of the paper's table not run."))
@@ -235,20 +233,6 @@ def _not_run(missing: Sequence[PaperTable]) -> list[Block]:
         tasks = " ".join(table.task for table in mine)
         blocks += [Prose(text), Code((get, f"longrank run {tasks} --grid paper --held-out 4"))]
     return blocks
-
-
-def _grid(table: PaperTable, shown: Callable[[Comparison], Field]) -> Grid:
-    scenarios = [
-        (f"{scenario} (ours only)" if ours_only else scenario, len(list(run)))
-        for (scenario, ours_only), run in groupby(
-            table.columns, lambda column: (column.scenario, column.ours_only)
-        )
-    ]
-    return Grid(
-        ("b", *(column.label for column in table.columns)),
-        tuple((str(row[0].budget), *map(shown, row)) for row in table.rows),
-        (("", 1), *scenarios),
-    )
 
 
 def _ours(entry: Comparison) -> Field:

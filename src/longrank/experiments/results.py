@@ -7,7 +7,7 @@ and are never overwritten.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypedDict, cast, get_type_hints
@@ -80,23 +80,15 @@ def write_cell(out: Path, cell: Cell, rows: list[ResultRow]) -> Path:
     return path
 
 
-@dataclass(frozen=True)
-class Origin:
-    """The versions that ran, and the days, ISO dates; empty where files do not say."""
+def origin(folders: Iterable[Path]) -> tuple[list[str], list[str]]:
+    """Return the versions that ran the cells in these folders, and the days as ISO dates.
 
-    versions: tuple[str, ...]
-    dates: tuple[str, ...]
-
-
-def origin(folders: Iterable[Path]) -> Origin:
-    """Return what ran the cells in these folders, and when."""
+    Empty where files do not say.
+    """
     files = [file for folder in folders for file in sorted(Path(folder).glob("*.parquet"))]
     metadata = [pq.read_schema(file).metadata or {} for file in files]
-    versions, dates = (
-        tuple(sorted({one[key].decode() for one in metadata if key in one}))
-        for key in (_VERSION, _DATE)
-    )
-    return Origin(versions, dates)
+    versions = sorted({one[_VERSION].decode() for one in metadata if _VERSION in one})
+    return versions, sorted({one[_DATE].decode() for one in metadata if _DATE in one})
 
 
 def read_results(folders: Iterable[Path]) -> list[ResultRow]:

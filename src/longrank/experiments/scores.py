@@ -25,23 +25,6 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True)
-class HeldOut:
-    """A setting (JSON) on shuffles that played no part in choosing it.
-
-    ``mean`` and ``deviation`` are those of ``ncr_published``; ``ncr`` and ``ncr_deviation`` those
-    without the paper's 1. A deviation is that of one shuffle, NaN if there is only one.
-    """
-
-    mean: float
-    deviation: float
-    seeds: int
-    settings: str
-    ncr: float
-    ncr_deviation: float
-    rows: tuple[ResultRow, ...] = ()  # one per shuffle
-
-
-@dataclass(frozen=True)
 class Score:
     """The best setting of a grid on the same stream, as in the paper; a mean over the seeds.
 
@@ -49,6 +32,7 @@ class Score:
     choose from, ``rewards`` are those of every round on the first seed, ``seconds`` is the time
     per round, the median over all settings, and ``spent`` is what the tries of a round cost, where
     items have fees. ``ncr`` is what was measured; ``ncr_published`` of Rand is 0, as in the paper.
+    ``held_out`` are the rows of one setting on shuffles that played no part in choosing it.
     """
 
     key: Key
@@ -62,10 +46,9 @@ class Score:
     mean_length: float
     seconds: float
     rewards: NDArray[np.float64] | None
-    held_out: HeldOut | None
+    rows: tuple[ResultRow, ...]
+    held_out: tuple[ResultRow, ...]
     spent: float | None = None
-    deviation: float = float("nan")  # of the ``ncr`` of one seed; NaN if there is only one
-    rows: tuple[ResultRow, ...] = ()
 
     @property
     def seeds(self) -> int:
@@ -85,7 +68,7 @@ class Score:
     @property
     def reported(self) -> tuple[ResultRow, ...]:
         """The rows to report, one per shuffle: the held-out ones, if there are any."""
-        return self.rows if self.held_out is None else self.held_out.rows
+        return self.held_out or self.rows
 
     @property
     def perfect(self) -> bool:
@@ -127,40 +110,25 @@ def _score(key: Key, grid: str, tried: int, rows: Sequence[ResultRow]) -> Score:
         tried=tried,
         seconds=statistics.median(row["seconds"] / row["rounds"] for row in searched),
         rewards=None if curve is None else np.array(curve),
-        held_out=_held_out(_best_by_seed(row for row in rows if row["protocol"] == "held-out")),
+        rows=best,
+        held_out=_best_by_seed(row for row in rows if row["protocol"] == "held-out"),
         spent=mean(best, "mean_spent"),
-        deviation=_deviation(best, "ncr"),
-        rows=tuple(best),
         **means,
     )
 
 
-def _best_by_seed(rows: Iterable[ResultRow]) -> list[ResultRow]:
+def _best_by_seed(rows: Iterable[ResultRow]) -> tuple[ResultRow, ...]:
     """Return the row with the largest reward of each seed; the first of equal ones."""
     best: dict[int, ResultRow] = {}
     for row in rows:
         known = best.setdefault(row["seed"], row)
         if row["cumulative_reward"] > known["cumulative_reward"]:
             best[row["seed"]] = row
-    return [best[seed] for seed in sorted(best)]
+    return tuple(best[seed] for seed in sorted(best))
 
 
-def _held_out(rows: Sequence[ResultRow]) -> HeldOut | None:
-    if not rows:
-        return None
-    means = {name: statistics.fmean(row[name] for row in rows) for name in ("ncr_published", "ncr")}
-    return HeldOut(
-        mean=means["ncr_published"],
-        deviation=_deviation(rows, "ncr_published"),
-        seeds=len(rows),
-        settings=rows[0]["settings"],
-        ncr=means["ncr"],
-        ncr_deviation=_deviation(rows, "ncr"),
-        rows=tuple(rows),
-    )
-
-
-def _deviation(rows: Sequence[Mapping[str, Any]], column: str) -> float:
+def deviation(rows: Sequence[Mapping[str, Any]], column: str) -> float:
+    """Return the standard deviation of a column; NaN of one row or none."""
     values = [row[column] for row in rows]
     return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 

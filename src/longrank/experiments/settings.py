@@ -99,9 +99,7 @@ def payoffs(scenario: str, budget: int) -> Payoffs:
 
     With fees a success is worth 1 anywhere, and each item has a cost of its own: see :func:`fees`.
     """
-    if fees(scenario):
-        return Payoffs.vanilla(budget)
-    if scenario == "vanilla":
+    if scenario == "vanilla" or fees(scenario):
         return Payoffs.vanilla(budget)
     if scenario == "exponential":
         return Payoffs.exponential(budget)

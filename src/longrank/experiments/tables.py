@@ -13,7 +13,7 @@ from itertools import groupby
 from math import isnan, nan
 
 from longrank.document.numbers import counted, number
-from longrank.experiments.scores import Key, Score, Scores
+from longrank.experiments.scores import Key, Score, Scores, deviation, mean
 from longrank.experiments.settings import BUDGETS, LATENT
 from longrank.policies import registry
 
@@ -77,19 +77,14 @@ class Comparison:
             return None
         return self.score.ncr if self.own else self.score.ncr_published
 
-    @property
-    def held_out(self) -> tuple[float, float] | None:
-        """The mean over the held-out shuffles, and the standard deviation of one."""
-        one = None if self.score is None else self.score.held_out
-        if one is None:
-            return None
-        return (one.ncr, one.ncr_deviation) if self.own else (one.mean, one.deviation)
-
     def shown(self, held_out: bool) -> tuple[float | None, float, bool]:
         """Return the value of a protocol, its deviation between shuffles, and if it is the best."""
-        if held_out:
-            return *(self.held_out or (None, nan)), self.best_held_out
-        return self.value, nan if self.score is None else self.score.deviation, self.best
+        if self.score is None:
+            return None, nan, False
+        if not held_out:
+            return self.value, deviation(self.score.rows, "ncr"), self.best
+        rows, column = self.score.held_out, "ncr" if self.own else "ncr_published"
+        return mean(rows, column), deviation(rows, column), self.best_held_out
 
     @property
     def difference(self) -> float | None:
@@ -208,7 +203,7 @@ def _row(
         for column, key in zip(columns, keys, strict=True)
     ]
     best = _best(columns, [entry.value for entry in entries])
-    best_held_out = _best(columns, [entry.held_out and entry.held_out[0] for entry in entries])
+    best_held_out = _best(columns, [entry.shown(held_out=True)[0] for entry in entries])
     return tuple(
         replace(entry, best=one, best_held_out=other)
         for entry, one, other in zip(entries, best, best_held_out, strict=True)
@@ -240,7 +235,7 @@ def to_csv(table: PaperTable) -> str:
 
 
 def _record(entry: Comparison, score: Score) -> dict[str, object]:
-    mean, deviation = entry.held_out or (None, None)
+    held_out, spread, _ = entry.shown(held_out=True)
     record = {
         **score.key._asdict(),
         **{name: getattr(score, name) for name in _NUMBERS},
@@ -249,10 +244,10 @@ def _record(entry: Comparison, score: Score) -> dict[str, object]:
         "best": int(entry.best),
         "mean_spent": score.spent,
         "settings": " ".join(score.settings),
-        "held_out_mean": mean,
-        "held_out_deviation": deviation,
-        "held_out_seeds": 0 if score.held_out is None else score.held_out.seeds,
-        "held_out_settings": "" if score.held_out is None else score.held_out.settings,
+        "held_out_mean": held_out,
+        "held_out_deviation": spread,
+        "held_out_seeds": len(score.held_out),
+        "held_out_settings": score.held_out[0]["settings"] if score.held_out else "",
     }
     return {name: "" if value != value else value for name, value in record.items()}
 
@@ -327,10 +322,10 @@ def _name(column: PolicyColumn) -> str:
 
 
 def _cell(held_out: bool, entry: Comparison) -> str:
-    value, deviation, best = entry.shown(held_out)
+    value, spread, best = entry.shown(held_out)
     text = rf"\textbf{{{_number(value)}}}" if best else _number(value)
-    if not isnan(deviation):
-        text += rf" {{\scriptsize $\pm$ {_number(deviation)}}}"
+    if not isnan(spread):
+        text += rf" {{\scriptsize $\pm$ {_number(spread)}}}"
     if entry.published is not None and not held_out:
         text += rf" {{\scriptsize ({_number(entry.published)})}}"
     return text

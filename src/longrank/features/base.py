@@ -81,7 +81,7 @@ class Features(Part, ABC):
         """Return the first ``count`` rows of a receipt, for the learner."""
         return ranking.rows(count)
 
-    def carried(self, candidates: Encoded) -> NDArray[np.float64] | None:  # noqa: ARG002
+    def carried(self, candidates: Encoded) -> NDArray[np.float64] | None:
         """Return the candidates that a receipt carries for :meth:`adapt`; none by default."""
         return None
 

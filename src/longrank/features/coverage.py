@@ -72,12 +72,7 @@ class Coverage(Features):
         self.topics: Topics = topics
         self.gain = gain
 
-    def encode(
-        self,
-        items: ArrayLike,
-        dim: int | None,
-        lazy: bool = False,  # noqa: ARG002
-    ) -> Encoded:
+    def encode(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Encoded:
         array = checks.items(items, None, unit=False)
         if len(array) == 0:
             return np.empty((0, dim or 0))

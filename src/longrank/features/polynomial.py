@@ -45,12 +45,7 @@ class Polynomial(Features):
         """Return the length of a row for items of ``dim`` numbers: the ``dim`` of the learner."""
         return dim + 1 + (dim * (dim + 1) // 2 if self.degree == 2 else 0)
 
-    def encode(
-        self,
-        items: ArrayLike,
-        dim: int | None,
-        lazy: bool = False,  # noqa: ARG002
-    ) -> Encoded:
+    def encode(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Encoded:
         array = checks.shaped(items, None)
         if len(array) == 0:
             return np.empty((0, dim or 0))

@@ -59,8 +59,8 @@ class Records(Features):
     def encode(
         self,
         items: Any,
-        dim: int | None,  # noqa: ARG002
-        lazy: bool = False,  # noqa: ARG002
+        dim: int | None,
+        lazy: bool = False,
         *,
         context: Mapping[str, Any] | None = None,
     ) -> RecordRound:

@@ -70,23 +70,18 @@ class Scale:
         counts = np.ones(d, np.int64)
         for j in range(d):
             values, often = np.unique(sample[:, j], return_counts=True)
-            counts[j] = min(len(values), KNOTS)
+            middles, numeric = (np.cumsum(often) - 0.5 * often) / n, len(values) > 2
             if len(values) > KNOTS:
-                middles = (np.cumsum(often) - 0.5 * often) / n
                 kept = np.searchsorted(middles, np.linspace(middles[0], middles[-1], KNOTS))
                 kept = np.unique(np.minimum(kept, len(values) - 1))
-                counts[j] = len(kept)
-                knots[j, : len(kept)] = values[kept]
-                scores[j, : len(kept)] = [_normal_quantile(each) for each in middles[kept]]
-            elif len(values) > 2:
-                middles = (np.cumsum(often) - 0.5 * often) / n
-                knots[j, : len(values)] = values
+                values, middles = values[kept], middles[kept]
+            counts[j] = len(values)
+            knots[j, : len(values)] = values
+            if numeric:
                 scores[j, : len(values)] = [_normal_quantile(each) for each in middles]
-            else:  # one or two numbers: the more frequent of them is 0
-                knots[j, : len(values)] = values
-                if len(values) == 2:  # by the first rows, so that it stays so as more are seen
-                    low = (sample[:ENOUGH, j] == values[0]).mean()
-                    scores[j, :2] = (0.0, 1.0) if low >= 0.5 else (1.0, 0.0)
+            elif len(values) == 2:  # the more frequent is 0, in the first rows: so it stays so
+                low = (sample[:ENOUGH, j] == values[0]).mean()
+                scores[j, :2] = (0.0, 1.0) if low >= 0.5 else (1.0, 0.0)
         slopes = np.zeros((d, KNOTS))
         with np.errstate(all="ignore"):  # of numbers that are nearly equal, or as far apart
             slopes[:, :-1] = np.diff(scores) / np.diff(knots)
@@ -96,12 +91,9 @@ class Scale:
         scored = kernels.normal_scores(sample, curves)
         repeated = _repeated(scored, counts)
         if repeated:
-            scored[repeated], scores[repeated], slopes[repeated], counts[repeated] = (
-                0.0,
-                0.0,
-                0.0,
-                2,
-            )
+            for numbers_of in (scored, scores, slopes):
+                numbers_of[repeated] = 0.0
+            counts[repeated] = 2
             curves = kernels.guide(knots, counts), knots, scores, slopes, counts
         square = float((scored**2).sum()) / max(n, 1)
         return cls(curves, _rounded(REACH / math.sqrt(square)) if square > 0.0 else REACH)
@@ -200,12 +192,7 @@ class Tabular(Features):
         """Whether the sample is full, so that rows no longer grow."""
         return len(self.sample) == SAMPLE
 
-    def encode(
-        self,
-        items: ArrayLike,
-        dim: int | None,  # noqa: ARG002
-        lazy: bool = False,  # noqa: ARG002
-    ) -> Encoded:
+    def encode(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Encoded:
         array, scale = self._checked(items), self._scale
         if scale is None:
             first = self.sample if len(self.sample) else _some(array, ENOUGH)

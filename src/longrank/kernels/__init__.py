@@ -10,7 +10,7 @@ Parts of other packages make kernels of their own with ``compiled``.
 
 from longrank.kernels.compilation import compiled as compiled
 from longrank.kernels.decision import decide, decide_looking, decide_plain, decide_sparse
-from longrank.kernels.drawing import LEAST, action_chances, break_even, draw_actions
+from longrank.kernels.drawing import LEAST, next_chances
 from longrank.kernels.foresight import greedy_foreseeing
 from longrank.kernels.hash_table import grow, room_for
 from longrank.kernels.laplace import laplace_cascade
@@ -35,13 +35,10 @@ from longrank.kernels.screening import (
     outline_tabular,
     scan,
     screen_looking,
-    screen_roughly,
 )
-from longrank.kernels.sketches import sketch
 from longrank.kernels.sparse import (
     contributions,
     cross_keys,
-    cross_rows,
     greedy_sparse,
     learn_sparse,
     score_sparse,

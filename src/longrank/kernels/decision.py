@@ -14,26 +14,19 @@ from longrank.kernels.ranking import greedy_plain
 from longrank.kernels.sparse import Plan, Rows, Table, contributions, greedy_sparse
 from longrank.kernels.tabular import View, expand_columns
 
+# Rewards, losses, code of the link, how many items must be tried; what is filled: the order, and
+# the numbers of a receipt; and the patience.
+Last = tuple[Vector, Vector, int, int, Order, Vector, float]
+
 
 @compiled
-def decide(
-    order: Order,
-    rows: Matrix,
-    means: Vector,
-    scores: Vector,
-    rewards: Vector,
-    losses: Vector,
-    link: int,
-    minimum: int,
-    chosen: Order,
-    numbers: Vector,
-    patience: float,
-) -> int:
+def decide(order: Order, rows: Matrix, means: Vector, scores: Vector, last: Last) -> int:
     """Truncate an order at the best length by its scores (at least ``minimum`` items). O(n d).
 
     Returns the length and fills a receipt: ``chosen`` with the order, ``numbers`` with what
     :class:`longrank.Ranking` keeps (probabilities, estimates, values of all lengths, rows).
     """
+    rewards, losses, link, minimum, chosen, numbers, patience = last
     count, d = rows.shape
     probabilities = numbers[:count]
     for i in range(count):
@@ -56,21 +49,13 @@ def decide_plain(
     inverse: Matrix,
     bonus: float,
     ceiling: float,
-    rewards: Vector,
-    losses: Vector,
-    link: int,
-    minimum: int,
-    chosen: Order,
-    numbers: Vector,
-    patience: float,
+    last: Last,
 ) -> int:
     """Run ``greedy_plain`` and ``decide`` in one call, since a call costs as much as they do."""
     order, rows, means, scores = greedy_plain(
-        items, weights, inverse, bonus, ceiling, chosen.shape[0]
+        items, weights, inverse, bonus, ceiling, last[4].shape[0]
     )
-    return decide(
-        order, rows, means, scores, rewards, losses, link, minimum, chosen, numbers, patience
-    )
+    return decide(order, rows, means, scores, last)
 
 
 @compiled
@@ -82,22 +67,14 @@ def decide_looking(
     looks: Flags,
     optimism: Optimism,
     foresight: int,
-    rewards: Vector,
-    losses: Vector,
-    link: int,
-    minimum: int,
-    chosen: Order,
-    numbers: Vector,
-    patience: float,
+    last: Last,
 ) -> int:
     """Run ``expand_columns``, ``choose_looking`` and ``decide`` in one call."""
     columns = expand_columns(items, view)
     order, rows, means, scores = choose_looking(
-        columns, weights, inverse, looks, optimism, chosen.shape[0], foresight
+        columns, weights, inverse, looks, optimism, last[4].shape[0], foresight
     )
-    return decide(
-        order, rows, means, scores, rewards, losses, link, minimum, chosen, numbers, patience
-    )
+    return decide(order, rows, means, scores, last)
 
 
 @compiled
@@ -109,24 +86,16 @@ def decide_sparse(
     size: int,
     bonus: Vector,
     ceiling: float,
-    rewards: Vector,
-    losses: Vector,
-    link: int,
-    minimum: int,
-    chosen: Order,
-    numbers: Vector,
-    patience: float,
+    last: Last,
 ) -> tuple[int, Keys, Matrix, Matrix]:
     """Run ``greedy_sparse`` and ``decide``.
 
     Also returns the atoms of the chosen rows, keys and numbers, and their ``contributions``.
     """
-    count = chosen.shape[0]
+    count = last[4].shape[0]
     order, means, scores = greedy_sparse(rows, plan, table, bonus, ceiling, count)
     none = np.empty((count, 0))
-    n = decide(
-        order, none, means, scores, rewards, losses, link, minimum, chosen, numbers, patience
-    )
+    n = decide(order, none, means, scores, last)
     keys, own, context = rows
     first_keys, first_own = keys[order[:n]], own[order[:n]]
     spoke = contributions((first_keys, first_own, context), plan, table, labels, size)

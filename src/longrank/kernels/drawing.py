@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from longrank.arrays import Flags, Indices, Matrix, Vector
+from longrank.arrays import Flags, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.length import best_stop
 
 LEAST = 1e-3  # estimates nearer to 0 or 1 count as this near, so that nothing is impossible
-# Estimates, rewards, losses, patience, how many tries are allowed, and the temperature.
-World = tuple[Vector, Vector, Vector, float, int, float]
+# Rewards, losses, patience, how many tries are allowed, and the temperature.
+World = tuple[Vector, Vector, float, int, float]
 
 
 @compiled
@@ -36,84 +36,32 @@ def break_even(best: Vector, rewards: Vector, losses: Vector, patience: float) -
 
 
 @compiled
-def draw_actions(world: World, draws: Vector) -> Indices:
-    """Draw a sequence until STOP is drawn; position i takes ``draws[i]``. O(count k)."""
-    estimates, _, _, _, count, temperature = world
-    k = estimates.shape[0]
-    ranked, odds = np.argsort(-estimates), _log_odds(estimates)
-    taken, chances = np.zeros(k, np.bool_), np.empty(k + 1)
-    order = np.empty(count, np.int64)
-    for i in range(count):
-        stop = _stop_after(i, world, ranked, taken)
-        _share(odds, taken, stop, temperature, chances)
-        action, total = 0, 0.0
-        for each in range(k + 1):
-            if chances[each] > 0.0:  # the last of these, if the sum falls short of 1
-                action = each
-            total += chances[each]
-            if total > draws[i]:
-                break
-        if action == k:
-            return order[:i]
-        order[i], taken[action] = action, True
-    return order
+def next_chances(estimates: Vector, taken: Flags, tried: int, world: World) -> Vector:
+    """Compute the probability of each next action, STOP last, after some failures.
 
-
-@compiled
-def action_chances(world: World, along: Indices) -> Matrix:
-    """Compute the probability of each action after each prefix of a sequence, STOP last.
-
-    Shape (n + 1, k + 1). Rows after an impossible action are 0. O(n k).
+    Those that failed are ``taken``. Shape (k + 1,). O(k log k).
     """
-    estimates, _, _, _, count, temperature = world
-    k, n = estimates.shape[0], along.shape[0]
-    ranked, odds = np.argsort(-estimates), _log_odds(estimates)
-    taken, table = np.zeros(k, np.bool_), np.zeros((n + 1, k + 1))
-    for i in range(min(count, n) + 1):
-        if i == count:
-            table[i, k] = 1.0
-            break
-        stop = _stop_after(i, world, ranked, taken)
-        _share(odds, taken, stop, temperature, table[i])
-        if i < n:
-            if table[i, along[i]] == 0.0:
-                break
-            taken[along[i]] = True
-    return table
-
-
-@compiled
-def _log_odds(estimates: Vector) -> Vector:
-    return np.log(estimates) - np.log1p(-estimates)
-
-
-@compiled
-def _stop_after(tried: int, world: World, ranked: Indices, taken: Flags) -> float:
-    """Find the break-even after some failures, by the best items that are not taken."""
-    estimates, rewards, losses, patience, count, _ = world
+    rewards, losses, patience, count, temperature = world
+    k = estimates.shape[0]
+    chances = np.zeros(k + 1)
+    chances[k] = 1.0
+    if tried == count:
+        return chances
     best, size = np.empty(count - tried), 0
-    for item in ranked:
+    for item in np.argsort(-estimates):
         if size == count - tried:
             break
         if not taken[item]:
             best[size] = estimates[item]
             size += 1
-    return break_even(best, rewards[tried:count], losses[tried : count + 1], patience)
-
-
-@compiled
-def _share(odds: Vector, taken: Flags, stop: float, temperature: float, chances: Vector) -> None:
-    """Fill ``chances`` with the probability of each action; STOP is last."""
-    k, top, total = odds.shape[0], -np.inf, 0.0
+    stop = break_even(best, rewards[tried:count], losses[tried : count + 1], patience)
     if stop >= 1.0:
-        chances[:k], chances[k] = 0.0, 1.0
-        return
+        return chances
+    top, total = -np.inf, 0.0
     for i in range(k):
-        chances[i] = odds[i]
+        odds = np.log(estimates[i]) - np.log1p(-estimates[i])
+        chances[i] = -np.inf if taken[i] else odds
     chances[k] = np.log(stop) - np.log1p(-stop) if stop > 0.0 else -np.inf
-    for i in range(k):
-        if taken[i]:
-            chances[i] = -np.inf
     for i in range(k + 1):
         top = max(top, chances[i])
     for i in range(k + 1):
@@ -121,3 +69,4 @@ def _share(odds: Vector, taken: Flags, stop: float, temperature: float, chances:
         total += chances[i]
     for i in range(k + 1):
         chances[i] /= total
+    return chances

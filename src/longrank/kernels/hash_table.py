@@ -50,8 +50,8 @@ def place(
 ) -> int:
     """Find or make the place of a column.
 
-    Where its window is full, the column there of which least is known gives way, and returns to
-    its prior; its group forgets it.
+    If its window is full, the column with the least evidence is evicted: it returns to its prior,
+    and its group forgets it.
     """
     size = keys.shape[0]
     at = weakest = _home(key, size)

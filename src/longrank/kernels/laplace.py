@@ -92,16 +92,6 @@ def foreseen_failure(mean: float, square: float) -> tuple[float, float]:
 
 
 @compiled
-def _move(weights: Vector, direction: Vector, mean: float, square: float, success: bool) -> float:
-    """Move the weights to the mode of their posterior; return by how much M^-1 shrinks. O(d)."""
-    g = implicit_residual(mean, square, success)
-    for i in range(weights.shape[0]):
-        weights[i] += g * direction[i]
-    kappa = slope(LOGISTIC, mean + g * square)
-    return float(kappa / (1.0 + kappa * square))
-
-
-@compiled
 def _mean_and_square(weights: Vector, row: Vector, direction: Vector) -> tuple[float, float]:
     """Compute w.x and x' M^-1 x, given M^-1 x: together, since each addition waits for the last."""
     mean, square = 0.0, 0.0
@@ -136,7 +126,11 @@ def laplace_cascade(
         times_row(inverse, rows[0], direction)
     for i in range(n):
         mean, square = _mean_and_square(weights, rows[i], direction)
-        factor = _move(weights, direction, mean, square, succeeded and i == last)
+        g = implicit_residual(mean, square, succeeded and i == last)
+        for j in range(weights.shape[0]):
+            weights[j] += g * direction[j]
+        kappa = slope(LOGISTIC, mean + g * square)
+        factor = kappa / (1.0 + kappa * square)
         if i == last:
             shrink(inverse, direction, factor)
         else:

@@ -41,12 +41,6 @@ def sequence_values(
 
 
 @compiled
-def _of_a_try(p: float, reward: float, value: float) -> float:
-    """Compute the expected reward of a try after which a failure is worth ``value``."""
-    return p * reward + (1.0 - p) * value
-
-
-@compiled
 def best_stop(
     probabilities: Vector, rewards: Vector, losses: Vector, patience: float
 ) -> tuple[int, float]:
@@ -63,7 +57,7 @@ def best_stop(
     for i in range(n - 1, -1, -1):
         if patience < 1.0:
             value = (1.0 - patience) * losses[i + 1] + patience * value
-        value = _of_a_try(probabilities[i], rewards[i], value)
+        value = probabilities[i] * rewards[i] + (1.0 - probabilities[i]) * value
         if losses[i] > value:
             length, value = i, losses[i]
     return length, value

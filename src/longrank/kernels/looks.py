@@ -14,7 +14,7 @@ from longrank.arrays import Flags, Indices, Matrix, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.foresight import fill_scores, first_largest, foresee, pull
 from longrank.kernels.order_dp import take
-from longrank.kernels.ranking import Greedy, score_columns, top
+from longrank.kernels.ranking import Greedy, outline_columns, score_columns, top
 from longrank.kernels.tabular import BLOCK
 
 # Bonus, that of a look, columns that mark candidates, precision of the prior.
@@ -39,25 +39,9 @@ def count_contenders(count: int) -> int:
 def pool_of(columns: Matrix, weights: Vector, optimism: Optimism) -> Pool:
     """Compute means, with the bits of ``add_columns``, and bound the squares of widths. O(n d)."""
     bonus, _, _, prior = optimism
-    d, n = columns.shape
+    n = columns.shape[1]
     means, squares = np.zeros(n), np.zeros(n)
-    j = 0
-    while j + 4 <= d:  # four at a time, since loading and storing the sums costs most
-        a, b, c, e = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
-        first, second = columns[j], columns[j + 1]
-        third, fourth = columns[j + 2], columns[j + 3]
-        for i in range(n):
-            total = (means[i] + first[i] * a) + second[i] * b
-            means[i] = (total + third[i] * c) + fourth[i] * e
-            square = first[i] * first[i] + second[i] * second[i]
-            squares[i] += square + (third[i] * third[i] + fourth[i] * fourth[i])
-        j += 4
-    while j < d:
-        own, weight = columns[j], weights[j]
-        for i in range(n):
-            means[i] += own[i] * weight
-            squares[i] += own[i] * own[i]
-        j += 1
+    outline_columns(columns, weights, means, squares)
     for i in range(n):
         squares[i] *= _ROUNDING / prior
     return columns, means, squares, np.zeros(n, np.bool_), np.full(n, bonus)

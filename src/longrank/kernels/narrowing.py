@@ -182,13 +182,13 @@ def narrow_bounds(
     patience: float,
     few: int,
 ) -> Order:
-    """Find who can be among the best ``few`` at a worth, and perhaps others, in order. O(k).
+    """Return all candidates that can be among the best ``few``, and perhaps others, in order. O(k).
 
-    At every worth that a success has in a best plan, that is. Who is worth no try where a plan
-    goes on is left out, so that fewer than ``few`` may be found.
+    "Best" is meant at any worth that a success can have in a best plan. Candidates never worth
+    trying are dropped, so fewer than ``few`` may remain.
 
-    Of each candidate a line is known that its score nowhere falls below, that of the chance
-    ``sure`` at the cost ``dear``, and one that it nowhere exceeds, of ``able`` and ``cheap``.
+    As a function of the worth, a candidate's score is bounded by two lines: from below by that of
+    the chance ``sure`` at the cost ``dear``, from above by that of ``able`` at ``cheap``.
     """
     some = np.arange(able.shape[0] if able.shape[0] <= max(few, _FEW) else 0)
     low, high = _range_of_worths(v, rewards, losses, patience)

@@ -28,6 +28,8 @@ from longrank.kernels.ranking import top
 from longrank.kernels.slopes import search, slopes_of
 
 Planned = tuple[Order, int, float, float]  # order, length, value, bound
+# Probabilities, costs and values of all candidates; rewards, losses, patience, and how many tries.
+Given = tuple[Vector, Vector, Vector, Vector, Vector, float, int]
 
 _MANY = 128  # candidates that are narrowed down before they are sorted
 _FEW = 10  # candidates whose subsets are all looked at where no order is known
@@ -43,15 +45,6 @@ def _equal(numbers: Vector) -> bool:
     while i < numbers.shape[0] and numbers[i] == numbers[0]:
         i += 1
     return bool(i >= numbers.shape[0])
-
-
-@compiled
-def _sorted(index: Vector, order: Order) -> bool:
-    """Whether an index does not rise along an order."""
-    t = 1
-    while t < order.shape[0] and index[order[t - 1]] >= index[order[t]]:
-        t += 1
-    return bool(t >= order.shape[0])
 
 
 @compiled
@@ -115,7 +108,11 @@ def _problem(
 def _has_same_order(problem: Problem) -> bool:
     """Whether the largest slope gives the same order as the smallest, and so all of them. O(k)."""
     order, p, c, v, _, schedule, slopes = problem
-    return _sorted(index_of(p, c, v, slopes[0], schedule.patience), order)
+    index = index_of(p, c, v, slopes[0], schedule.patience)
+    t = 1
+    while t < order.shape[0] and index[order[t - 1]] >= index[order[t]]:
+        t += 1
+    return bool(t >= order.shape[0])
 
 
 @compiled
@@ -140,20 +137,12 @@ def _planned(some: Order, problem: Problem, chosen: Order, above: float) -> Plan
 
 
 @compiled
-def _plan_in_order(
-    probabilities: Vector,
-    costs: Vector,
-    values: Vector,
-    rewards: Vector,
-    losses: Vector,
-    patience: float,
-    b: int,
-    some: Order,
-) -> Planned:
+def _plan_in_order(given: Given, some: Order) -> Planned:
     """Plan where one order is right, for all candidates or for ``some``. O(k log k + k b).
 
     The length is negative if there are too many candidates, or if no single order is right.
     """
+    probabilities, costs, values, rewards, losses, patience, b = given
     everyone = some.shape[0] == 0
     if everyone and _equal(costs) and _equal(values):
         return _plan_alike(
@@ -171,45 +160,21 @@ def _plan_in_order(
 
 
 @compiled
-def _plan_freely(
-    probabilities: Vector,
-    costs: Vector,
-    values: Vector,
-    rewards: Vector,
-    losses: Vector,
-    patience: float,
-    b: int,
-    some: Order,
-) -> Planned:
-    """Plan with few candidates, whatever the payoffs, by looking at all their subsets."""
-    schedule = _schedule(rewards, losses, patience, b)
-    problem = _problem(some, probabilities, costs, values, schedule)
-    if _has_same_order(problem):
-        chosen = choose(problem.order, problem.p, problem.gains, schedule)
-    else:
-        chosen = choose_freely(problem.p, problem.gains, schedule)
-    return _planned(some, problem, chosen, -math.inf)
+def _plan_by_search(given: Given) -> Planned:
+    """Plan with any payoffs: a good plan, and a bound on what it misses.
 
-
-@compiled
-def _plan_by_search(
-    probabilities: Vector,
-    costs: Vector,
-    values: Vector,
-    rewards: Vector,
-    losses: Vector,
-    patience: float,
-    b: int,
-) -> Planned:
-    """Plan with any candidates and payoffs: a good plan, and a bound on what it misses."""
+    Of few candidates all subsets are looked at, and the plan is the best.
+    """
+    probabilities, costs, values, rewards, losses, patience, b = given
     schedule = _schedule(rewards, losses, patience, b)
     some = narrow(probabilities, costs, values, schedule.rewards, schedule.losses, patience)
-    if some.shape[0] <= _FEW:
-        return _plan_freely(probabilities, costs, values, rewards, losses, patience, b, some)
     problem = _problem(some, probabilities, costs, values, schedule)
     order, p, c, v, gains, _, slopes = problem
+    above = -math.inf
     if _has_same_order(problem):
-        chosen, above = choose(order, p, gains, schedule), -math.inf
+        chosen = choose(order, p, gains, schedule)
+    elif some.shape[0] <= _FEW:
+        chosen = choose_freely(p, gains, schedule)
     else:
         chosen, above = search(order, p, c, v, gains, schedule, slopes)
     return _planned(some, problem, chosen, above)
@@ -234,12 +199,11 @@ def plan(
     if b == 0:
         return np.empty(0, np.int64), 0, float(losses[0]), 0.0
     given = probabilities, costs, values, rewards, losses, patience, b
-    planned: Planned = _plan_in_order(*given, _ALL)
+    planned: Planned = _plan_in_order(given, _ALL)
     if planned[1] == _TOO_MANY:
         some = narrow(probabilities, costs, values, rewards[:b], losses[: b + 1], patience)
         assert some.shape[0] > 0, "probabilities must be numbers"
-        planned = _plan_in_order(*given, some)
+        planned = _plan_in_order(given, some)
     elif planned[1] == _NO_ORDER:
-        k = probabilities.shape[0]
-        planned = _plan_freely(*given, np.arange(k)) if k <= _FEW else _plan_by_search(*given)
+        planned = _plan_by_search(given)
     return planned

@@ -133,6 +133,16 @@ def add_columns(columns: Matrix, factors: Vector, sums: Vector) -> None:
         j += 1
 
 
+@compiled
+def outline_columns(columns: Matrix, weights: Vector, means: Vector, squares: Vector) -> None:
+    """Add the mean x.w of every item x, stored as columns, and its squared norm. O(n d)."""
+    add_columns(columns, weights, means)
+    for j in range(columns.shape[0]):
+        own = columns[j]
+        for item in range(squares.shape[0]):
+            squares[item] += own[item] * own[item]
+
+
 _BLOCK = 120  # items that are scored side by side; a power of two would crowd the cache
 
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from longrank.arrays import Flags, Indices, Vector
 from longrank.kernels.compilation import compiled, orderly, reordered
 from longrank.kernels.looks import Optimism, pool_of
-from longrank.kernels.ranking import add_columns, optimistic
-from longrank.kernels.sketches import Sketch, block_size, bound_scores
+from longrank.kernels.ranking import optimistic, outline_columns
 from longrank.kernels.tabular import BLOCK, View, expand_columns
 
 _BLOCK = 256
@@ -30,15 +29,6 @@ def largest(numbers: Vector) -> float:
 
 
 @compiled
-def _first_beyond(squares: Vector) -> int:
-    """Find the first that is not finite, or return their number. O(n)."""
-    for i in range(squares.shape[0]):
-        if not squares[i] < math.inf:
-            return i
-    return int(squares.shape[0])
-
-
-@compiled
 def replace_smallest(heap: Vector, number: float) -> None:
     """Replace the smallest number of a heap, its root. O(log n)."""
     size, at = heap.shape[0], 0
@@ -51,15 +41,6 @@ def replace_smallest(heap: Vector, number: float) -> None:
         heap[at] = heap[child]
         at = child
     heap[at] = number
-
-
-@compiled
-def _longer(chosen: Indices, bounds: Vector, count: int) -> tuple[Indices, Vector]:
-    """Return arrays of twice the length with the same beginning. O(n)."""
-    more, above = np.empty(2 * chosen.shape[0], np.int64), np.empty(2 * chosen.shape[0])
-    for i in range(count):
-        more[i], above[i] = chosen[i], bounds[i]
-    return more, above
 
 
 @reordered
@@ -81,7 +62,7 @@ def scan(
     k = items.shape[0]
     sure, able = np.empty(min(k, _BLOCK)), np.empty(min(k, _BLOCK))
     best = np.full(min(count, k), -math.inf)
-    chosen, bounds, kept = np.empty(_BLOCK, np.int64), np.empty(_BLOCK), 0
+    chosen, bounds, kept = np.empty(k, np.int64), np.empty(k), 0
     worst, longest, total = 0, 0.0, 0.0
     for start in range(0, k, _BLOCK):
         n = min(_BLOCK, k - start)
@@ -94,10 +75,10 @@ def scan(
             sure[i], able[i] = mean, square
             total += square
         if not total < math.inf:  # also true of NaN
-            row = start + _first_beyond(able[:n])
-            if row < start + n:  # else only the sum overflowed
-                return row, able[row - start], best, chosen[:kept], bounds[:kept]
-            total = 0.0
+            for i in range(n):
+                if not able[i] < math.inf:
+                    return start + i, able[i], best, chosen[:kept], bounds[:kept]
+            total = 0.0  # only the sum overflowed
         top_square = largest(able[:n])
         if top_square > longest:
             longest = top_square
@@ -115,8 +96,6 @@ def scan(
         bar = min(best[0], ceiling)
         if largest(able[:n]) < bar:
             continue
-        if kept + n > chosen.shape[0]:  # seldom, so that little memory is asked for
-            chosen, bounds = _longer(chosen, bounds, kept)
         for i in range(n):
             if able[i] >= bar:
                 chosen[kept], bounds[kept] = start + i, able[i]
@@ -151,12 +130,7 @@ def outline_tabular(
     for start in range(0, items.shape[0], BLOCK):
         columns = expand_columns(items[start : start + BLOCK], view)
         end = start + columns.shape[1]
-        add_columns(columns, weights, means[start:end])
-        norms = squares[start:end]
-        for j in range(columns.shape[0]):
-            own = columns[j]
-            for i in range(norms.shape[0]):
-                norms[i] += own[i] * own[i]
+        outline_columns(columns, weights, means[start:end], squares[start:end])
 
 
 @compiled
@@ -185,32 +159,6 @@ def screen_looking(
             bound = optimistic(means[i], math.sqrt(squares[i]), bonus, math.inf)
             bound = math.inf if looks[start + i] else bound
             if bound >= best[0]:
-                chosen[kept], bounds[kept] = start + i, bound
-                kept += 1
-    return best, chosen[:kept], bounds[:kept]
-
-
-@compiled
-def screen_roughly(
-    items: NDArray[np.floating], view: View, rough: Sketch, looks: Flags, few: int, bar: float
-) -> tuple[Vector, Indices, Vector]:
-    """Find the same from a sketch: more of them, and at a fraction of the cost. O(k d).
-
-    ``bar`` is a score that ``few`` items elsewhere are known to reach.
-    """
-    best = np.full(few, -math.inf)
-    chosen, bounds, kept = np.empty(items.shape[0], np.int64), np.empty(items.shape[0]), 0
-    size = block_size(items.shape[1])
-    lows, highs = np.empty(size), np.empty(size)
-    for start in range(0, items.shape[0], size):
-        n = min(size, items.shape[0] - start)
-        bound_scores(items[start : start + n], view, rough, lows[:n], highs[:n])
-        for i in range(n):
-            if lows[i] > best[0]:
-                replace_smallest(best, lows[i])
-        for i in range(n):
-            bound = math.inf if looks[start + i] else highs[i]
-            if bound >= max(best[0], bar):
                 chosen[kept], bounds[kept] = start + i, bound
                 kept += 1
     return best, chosen[:kept], bounds[:kept]

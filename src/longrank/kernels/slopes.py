@@ -101,10 +101,11 @@ def _raised(slope: float, last: float, schedule: Schedule) -> Schedule:
 
 @compiled
 def _fill_hull(by_chance: Order, p: Vector, gains: Vector, hull: Order, cuts: Vector) -> int:
-    """Find who has the largest gain + worth * p, for all worths. O(k).
+    """Find the candidate with the largest gain + worth * p, for all worths. O(k).
 
-    They are the upper convex hull of the points (p, gain), by falling p; ``cuts`` has the worths
-    at which one gives way to the next. Whoever has a gain of -inf is left out.
+    These candidates are the upper convex hull of the points (p, gain), by falling p; ``cuts``
+    holds the worths at which the maximum passes from one to the next. Candidates with a gain of
+    -inf are skipped.
     """
     n = 0
     for i in by_chance:

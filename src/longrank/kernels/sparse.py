@@ -57,19 +57,6 @@ def entry(
 
 
 @compiled
-def cross_rows(
-    keys: Keys, numbers: Matrix, context: tuple[Keys, Vector], left: Indices, right: Indices
-) -> tuple[Keys, Matrix]:
-    """All entries of the rows: keys and numbers, each of shape (k, n). O(k n)."""
-    k, n = keys.shape[0], left.shape[0]
-    crossed, products = np.empty((k, n), np.uint64), np.empty((k, n))
-    for i in range(k):
-        for p in range(n):
-            crossed[i, p], products[i, p] = entry(p, left, right, keys[i], numbers[i], context)
-    return crossed, products
-
-
-@compiled
 def _precisions(group_keys: Keys, variances: Vector, groups: Keys) -> Vector:
     """The prior precision of every entry."""
     precisions = np.empty(groups.shape[0])

@@ -136,14 +136,6 @@ def _fill_scores(items: NDArray[np.floating], curves: Curves, filled: Matrix) ->
 
 
 @compiled
-def fill_level(items: NDArray[np.floating], a: int, bounds: Vector, column: Vector) -> None:
-    """Fill the column that says whose number in column a lies in [low, high). O(k)."""
-    low, high, weight = bounds[0], bounds[1], bounds[2]
-    for i in range(column.shape[0]):
-        column[i] = weight if low <= np.float64(items[i, a]) < high else 0.0
-
-
-@compiled
 def expand_columns(items: NDArray[np.floating], view: View) -> Matrix:
     """Make rows, stored as columns: scaled scores, a constant, and the shapes. O(k dim).
 
@@ -172,7 +164,9 @@ def expand_columns(items: NDArray[np.floating], view: View) -> Matrix:
             for i in range(k):
                 columns[at, i] = weight * ((abs(scored[a, i]) - MEAN) / DEVIATION)
         else:
-            fill_level(items, a, bounds[f], columns[at])
+            low, high = bounds[f, 0], bounds[f, 1]
+            for i in range(k):
+                columns[at, i] = weight if low <= np.float64(items[i, a]) < high else 0.0
     return columns
 
 

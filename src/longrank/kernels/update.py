@@ -13,6 +13,7 @@ import numpy as np
 from longrank.arrays import Matrix, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.link import residual
+from longrank.kernels.ranking import add_columns
 
 _NOTHING = 1e-200  # a row so short that projecting along it would overflow
 
@@ -21,18 +22,7 @@ _NOTHING = 1e-200  # a row so short that projecting along it would overflow
 def times_row(inverse: Matrix, row: Vector, direction: Vector) -> float:
     """Fill direction = M^-1 x and return x' M^-1 x. O(d^2)."""
     direction[:] = 0.0
-    i, d = 0, row.shape[0]
-    while i + 4 <= d:  # four rows at a time, since loading and storing the sums costs most
-        a, b, c, e = row[i], row[i + 1], row[i + 2], row[i + 3]
-        p, q, r, s = inverse[i], inverse[i + 1], inverse[i + 2], inverse[i + 3]
-        for j in range(d):
-            total = (direction[j] + p[j] * a) + q[j] * b
-            direction[j] = (total + r[j] * c) + s[j] * e
-        i += 4
-    while i < d:
-        for j in range(d):
-            direction[j] += inverse[i, j] * row[i]
-        i += 1
+    add_columns(inverse, row, direction)
     square = 0.0
     for i in range(row.shape[0]):
         square += row[i] * direction[i]

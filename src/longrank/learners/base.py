@@ -181,4 +181,12 @@ class Learner(Part, ABC):
         self.updates = state["updates"]
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(dim={self.dim})"
+        given = {name: getattr(self, name) for name in ("dim", *self.settings)}
+        if "link" in given:
+            given["link"] = self.link.name
+        parts = (
+            f"{name}={value:g}" if isinstance(value, float) else f"{name}={value!r}"
+            for name, value in given.items()
+            if value is not None
+        )
+        return f"{type(self).__name__}({', '.join(parts)})"

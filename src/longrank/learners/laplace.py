@@ -77,6 +77,3 @@ class Laplace(Learner):
             self.weights, self.inverse, rows, succeeded, self.penalty, self._forgetting
         )
         self.updates += len(rows)
-
-    def __repr__(self) -> str:
-        return f"Laplace(dim={self.dim}, penalty={self.penalty:g}, forgetting={self.forgetting:g})"

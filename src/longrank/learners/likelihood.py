@@ -80,8 +80,3 @@ class MaximumLikelihood(Learner):
         if state["updates"]:
             learner._rows, learner._successes = state["rows"], state["successes"]
         return learner
-
-    def __repr__(self) -> str:
-        return (
-            f"MaximumLikelihood(dim={self.dim}, penalty={self.penalty:g}, link={self.link.name!r})"
-        )

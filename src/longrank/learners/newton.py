@@ -87,9 +87,3 @@ class OnlineNewton(Learner):
             self.weights, self.inverse, rows, succeeded, self.radius, self._rate, self.link.code
         )
         self.updates += len(rows)
-
-    def __repr__(self) -> str:
-        return (
-            f"OnlineNewton(dim={self.dim}, max_budget={self.max_budget}, radius={self.radius:g}, "
-            f"rate={self.rate:g}, link={self.link.name!r})"
-        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -25,6 +25,7 @@ SIZE = 1024  # decisions of a batch
 UNKNOWN = -1
 _WHOLE = 2**62
 _ARRAYS = ("row", "id", "outcome", "payoffs", "budget", "propensity")  # in arrays of their own
+_COLUMNS = ("rows", "ids", "tried", "succeeded", "budget", "propensity", "pay")  # of a batch
 #: The other fields of a decision, and what most decisions have.
 _OTHERS = {each.name: each.default for each in fields(Decision) if each.name not in _ARRAYS}
 
@@ -179,16 +180,7 @@ class Batch:
         """Return the decisions from ``first`` up to, but not including, ``last``."""
         if first == 0 and last == len(self):
             return self
-        cut = slice(first, last)
-        return Batch(
-            self.rows[cut],
-            self.ids[cut],
-            self.tried[cut],
-            self.succeeded[cut],
-            self.budget[cut],
-            self.propensity[cut],
-            self.pay[cut],
-            self.payoffs,
-            {name: each.take(first, last) for name, each in self.lists.items()},
-            {name: column[cut] for name, column in self.more.items()},
-        )
+        columns = {name: getattr(self, name)[first:last] for name in _COLUMNS}
+        lists = {name: each.take(first, last) for name, each in self.lists.items()}
+        more = {name: column[first:last] for name, column in self.more.items()}
+        return replace(self, **columns, lists=lists, more=more)

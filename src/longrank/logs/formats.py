@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from longrank.errors import BadFile, InvalidInput, MissingExtra
+from longrank.errors import BadFile, InvalidInput, needs_extra
 from longrank.logs.columns import CANDIDATE, COLUMNS, Row
 from longrank.logs.footer import text_columns
 from longrank.logs.violations import Violation
@@ -155,11 +155,9 @@ def _present(value: Any) -> Any:
 
 def _parquet(path: Path, named: Names, name: str) -> LogTable:
     """Open a Parquet file, read in batches; columns that are not needed are not read at all."""
-    try:
+    with needs_extra("reading Parquet", "logs"):
         import pyarrow as pa
         import pyarrow.parquet as pq
-    except ImportError as error:
-        raise MissingExtra("reading Parquet", "logs") from error
     unreadable = (pa.ArrowException, LookupError, OSError, RuntimeError, TypeError, ValueError)
     try:
         texts = text_columns(path)

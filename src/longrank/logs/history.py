@@ -14,11 +14,11 @@ from longrank import checks, notebook
 from longrank.decision import Outcome, Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features
-from longrank.logs import long_form
 from longrank.logs.batch import SIZE, Batch, Lists
 from longrank.logs.columns import CANDIDATE, COLUMNS, IDS, POSITION, REQUIRED, Row
 from longrank.logs.decision import Decision
 from longrank.logs.formats import LogTable, open_tables
+from longrank.logs.long_form import by_decision
 from longrank.logs.rules import Rules
 from longrank.logs.violations import BadLog, Violation, empty, keep
 from longrank.payoffs import Payoffs
@@ -93,8 +93,8 @@ class History:
                 raise InvalidInput("context", "name columns of the log", repr(name))
         self._gathers = False  # whether the context of a row is made of its columns
         self.fields: tuple[str, ...] = ()  # columns of the user's own that are fields
-        if long_form.is_long(self.table_columns):
-            tables, self.fields = long_form.by_decision(tables, self._given)
+        if POSITION in self.table_columns:
+            tables, self.fields = by_decision(tables, self._given)
         elif self._given is not None:
             self._gathers, self.fields = True, self._given
         elif "candidates" in self.table_columns and not OTHERWISE.intersection(self.table_columns):
@@ -107,7 +107,7 @@ class History:
         # the place of each decision without an outcome: that of the decision before it
         self._missing = np.empty(0, np.int64)
         self._part: tuple[int, int | None] = (0, None)
-        self._change: Callable[[Decision], Decision] | None = None
+        self._changes: tuple[Change, ...] = ()
         self._kept: _Kept | None = None
 
     def _repr_html_(self) -> str:
@@ -281,7 +281,9 @@ class History:
             end = len(batch) if last is None else int(np.searchsorted(places, last))
             if start < end:
                 part = batch.take(start, end)
-                yield part if self._change is None else Batch.of(list(map(self._change, part)))
+                for change in self._changes:
+                    part = Batch.of(changed(list(part), *change))
+                yield part
             if end < len(batch):
                 return
 
@@ -353,10 +355,9 @@ class History:
         self.validate()
         if not self._learnable:
             return False
-        if features.grows:  # what rows were like then is known from the candidates alone
-            return "items" not in self.columns
-        if "items" not in self.columns:
-            return True
+        items = "items" in self.columns
+        if features.grows or not items:  # rows that grow are known from the candidates alone
+            return not items
         first = next((each for each in self.decisions() if len(each.order)), None)
         if first is None or first.items is None or first.features is None:
             return first is None
@@ -380,13 +381,7 @@ class History:
 
         ``payoffs`` may be a function of the log's payoffs. See :meth:`Decision.under`.
         """
-        before = self._change
-
-        def change(decision: Decision) -> Decision:
-            [revised] = changed([decision if before is None else before(decision)], payoffs, budget)
-            return revised
-
-        return self._copy(_change=change)
+        return self._copy(_changes=(*self._changes, (payoffs, budget)))
 
     def _copy(self, **changes: object) -> History:
         copy = object.__new__(History)

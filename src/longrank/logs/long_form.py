@@ -20,11 +20,6 @@ from longrank.schema.prices import PRICES as PRICE_FIELDS
 Group = list[tuple[int, Row]]
 
 
-def is_long(columns: tuple[str, ...]) -> bool:
-    """Tell whether a table has one row per candidate."""
-    return POSITION in columns
-
-
 def by_decision(
     tables: Sequence[LogTable], context: Sequence[str] | None = None
 ) -> tuple[list[LogTable], tuple[str, ...]]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longrank.decision import Outcome, Ranking
-from longrank.errors import InvalidInput, MissingExtra
+from longrank.errors import InvalidInput, needs_extra
 from longrank.logs.columns import COLUMNS, IDS, Row
 from longrank.payoffs import Payoffs
 from longrank.rows import SparseRows
@@ -165,11 +165,9 @@ def _plain(value: Any) -> Any:
 
 
 def _parquet(target: Path, rows: Iterable[Row]) -> int:
-    try:
+    with needs_extra("writing Parquet", "logs"):
         import pyarrow as pa
         import pyarrow.parquet as pq
-    except ImportError as error:
-        raise MissingExtra("writing Parquet", "logs") from error
     count, writer = 0, None
     try:
         for names, batch in _batches(rows):

@@ -85,23 +85,27 @@ class Rules:
             problems.append(Violation(self.name, number, *broken))
             return None
 
+        def cell(column: str, rule: Callable[..., T], *arguments: Any) -> T | None:
+            value = row.get(column)
+            return None if value is None else take(rule, column, value, *arguments)
+
         id_ = row.get("id") if missing else take(self._id, row)
         time = None if missing else take(self._moment, row)
-        items = take(self._matrix, row, "items", number)
-        features = take(self._matrix, row, "features", number)
+        items = cell("items", self._matrix, number)
+        features = cell("features", self._matrix, number)
         self._arrays = self._arrays or items is not None or features is not None
         offered = take(self._reader.candidates, row, items, not self._arrays)
         context = take(self._reader.context, row)
         size = len(items) if items is not None else offered and offered.size
         order = take(played, row, offered, size)
         outcome = None if missing else take(_outcome, row, order, offered)
-        learned = take(_truth, "learned", True if row.get("learned") is None else row["learned"])
+        learned = cell("learned", _truth)
         not_attributable = take(_not_attributable, row, outcome)
         outcome_seq = None if missing else take(self._outcome_seq, row)
         payoffs = take(self._pay, row)
         prices = take(_prices, row, size, order)
         budget = take(_budget, row, payoffs)
-        patience = take(_patience, row)
+        patience = cell("patience", _patience)
         prefix = propensity = None
         priced: tuple[Payoffs | None, frozenset[str]] = None, frozenset()
         records = None if offered is None else offered.records
@@ -113,8 +117,8 @@ class Rules:
             priced = take(self._priced, payoffs, prices, records, size) or priced
             if self._kinds and not self._warned:
                 self._warn(number, two_readings(row, order, offered))
-            prefix = take(_prefix, row, len(order))
-            propensity = take(_propensity, row, prefix)
+            prefix = cell("prefix_propensities", _prefix, len(order))
+            propensity = cell("propensity", _propensity, prefix)
         if problems:
             return None, problems
         return Decision(
@@ -133,7 +137,7 @@ class Rules:
             propensity=propensity,
             prefix_propensities=prefix,
             policy_version=row.get("policy_version"),
-            learned=bool(learned),
+            learned=learned is not False,
             not_attributable=not_attributable or (),
             outcome_seq=outcome_seq,
         ), []
@@ -162,18 +166,19 @@ class Rules:
         return value
 
     def _moment(self, row: Row) -> float | None:
-        moment = _moment(row)
+        value = row.get("time")
+        moment = None if value is None else _moment(value)
         self._consistent("time", moment)
         if moment is None:
             return None
-        if self._latest is not None:
-            shown = repr(row["time"])
-            if moment[1] != self._latest[1]:
-                raise InvalidInput("time", f"be {self._latest[1]}, as in earlier rows", shown)
-            if moment[0] < self._latest[0]:
-                raise InvalidInput("time", "be no earlier than in the row before", shown)
+        seconds, written = moment
+        latest, before = self._latest or (seconds, written)
+        if written != before:
+            raise InvalidInput("time", f"be {before}, as in earlier rows", repr(value))
+        if seconds < latest:
+            raise InvalidInput("time", "be no earlier than in the row before", repr(value))
         self._latest = moment
-        return moment[0]
+        return seconds
 
     def _outcome_seq(self, row: Row) -> int | None:
         turn = whole(row, "outcome_seq")
@@ -190,10 +195,8 @@ class Rules:
             shown = "nothing" if value is None else "a value here and nothing in earlier rows"
             raise InvalidInput(column, "be present in every row or in none", shown)
 
-    def _matrix(self, row: Row, column: str, number: int) -> Array | None:
-        matrix = _matrix(row, column)
-        if matrix is None:
-            return None
+    def _matrix(self, column: str, value: Any, number: int) -> Array:
+        matrix = _matrix(column, value)
         if not len(matrix):
             return np.empty((0, self._widths.get(column, (0, 0))[0]))
         width, first = self._widths.setdefault(column, (matrix.shape[1], number))
@@ -235,13 +238,12 @@ class Rules:
         rewards, losses = row.get("rewards"), row.get("losses")
         if rewards is None and losses is None:
             return self._default
-        if rewards is None:
-            raise InvalidInput("rewards", "be present where losses are", "nothing")
-        if losses is None:
-            raise InvalidInput("losses", "be present where rewards are", "nothing")
-        numbers = rewards, losses
+        for column, other in (("rewards", "losses"), ("losses", "rewards")):
+            if row.get(column) is None:
+                raise InvalidInput(column, f"be present where {other} are", "nothing")
+        numbers: Any = rewards, losses
         if not all(isinstance(each, np.ndarray) and each.dtype == np.float64 for each in numbers):
-            numbers = checks.vector("rewards", rewards), checks.vector("losses", losses)
+            numbers = checks.vector("rewards", numbers[0]), checks.vector("losses", numbers[1])
         key = numbers[0].tobytes(), numbers[1].tobytes()
         if key not in self._payoffs:
             if len(self._payoffs) > _MAX_PAYOFFS:
@@ -272,18 +274,17 @@ class Rules:
 def whole(row: Row, column: str) -> int | None:
     """Return a whole number, or None if the cell is empty."""
     value = row.get(column)
-    if value is None:
-        return None
+    return None if value is None else _whole(column, value)
+
+
+def _whole(column: str, value: Any) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # frames turn a column with gaps into floats
     return checks.whole(column, value)
 
 
-def _moment(row: Row) -> tuple[float, str] | None:
+def _moment(value: Any) -> tuple[float, str]:
     """Return the time in seconds, and how it was written."""
-    value = row.get("time")
-    if value is None:
-        return None
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
     if isinstance(value, str):
@@ -298,11 +299,8 @@ def _moment(row: Row) -> tuple[float, str] | None:
     return checks.real("time", value), "a number"
 
 
-def _matrix(row: Row, column: str) -> Array | None:
+def _matrix(column: str, value: Any) -> Array:
     """Return finite rows of equal length; a matrix without rows has no columns either."""
-    value = row.get(column)
-    if value is None:
-        return None
     if isinstance(value, np.ndarray) and value.dtype == object:
         value = value.tolist()
     if isinstance(value, list):
@@ -318,13 +316,12 @@ def _matrix(row: Row, column: str) -> Array | None:
 
 def _outcome(row: Row, order: NDArray[np.int64] | None, offered: Offered | None) -> Outcome:
     value = row.get("tried")
+    if value is None:
+        raise InvalidInput("tried", "be a whole number", "nothing")
     if isinstance(value, list | tuple | np.ndarray):
         tried = attempted(row, order, offered)
     else:
-        count = whole(row, "tried")
-        if count is None:
-            raise InvalidInput("tried", "be a whole number", "nothing")
-        tried = count
+        tried = _whole("tried", value)
     if order is not None and tried > len(order):
         raise InvalidInput("tried", f"be at most {len(order)}, the length of order", tried)
     ended = Outcome(tried, _truth("succeeded", row.get("succeeded")))
@@ -368,9 +365,8 @@ def _not_attributable(row: Row, ended: Outcome | None) -> tuple[int, ...]:
     return positions
 
 
-def _patience(row: Row) -> float:
-    given = row.get("patience")
-    return 1.0 if given is None else checks.real("patience", given, above=0.0, maximum=1.0)
+def _patience(column: str, value: Any) -> float:
+    return checks.real(column, value, above=0.0, maximum=1.0)
 
 
 def _budget(row: Row, payoffs: Payoffs | None) -> int | None:
@@ -381,30 +377,24 @@ def _budget(row: Row, payoffs: Payoffs | None) -> int | None:
     return payoffs.budget if value is None else payoffs.tries(value)
 
 
-def _prefix(row: Row, length: int) -> Array | None:
-    value = row.get("prefix_propensities")
-    if value is None:
-        return None
-    known = checks.vector("prefix_propensities", value)
+def _prefix(column: str, value: Any, length: int) -> Array:
+    known = checks.vector(column, value)
     if len(known) != length:
-        raise InvalidInput("prefix_propensities", f"be {length}, as many as order", len(known))
+        raise InvalidInput(column, f"be {length}, as many as order", len(known))
     chances = known.tolist()
     if chances and not (min(chances) > 0.0 and max(chances) <= 1.0 + ROUNDING):
-        raise InvalidInput("prefix_propensities", "be above 0 and at most 1", chances)
+        raise InvalidInput(column, "be above 0 and at most 1", chances)
     if any(later - earlier > ROUNDING for earlier, later in pairwise(chances)):
-        raise InvalidInput("prefix_propensities", "never increase", chances)
+        raise InvalidInput(column, "never increase", chances)
     return known
 
 
-def _propensity(row: Row, before: Array | None) -> float | None:
+def _propensity(column: str, value: Any, before: Array | None) -> float:
     """Return the probability of the sequence and its length, given that of its prefixes."""
-    value = row.get("propensity")
-    if value is None:
-        return None
-    known = checks.real("propensity", value, above=0.0, maximum=1.0 + ROUNDING)
+    known = checks.real(column, value, above=0.0, maximum=1.0 + ROUNDING)
     if before is not None and len(before) and known > before[-1] * (1.0 + ROUNDING):
         rule = f"be at most {before[-1]:.6g}, the probability of its items"
-        raise InvalidInput("propensity", rule, known)
+        raise InvalidInput(column, rule, known)
     return known
 
 

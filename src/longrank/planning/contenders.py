@@ -75,7 +75,8 @@ def _reaching_rows(
         row, square, sure, some, bounds = kernels.scan(
             rows[start : start + PART], belief.weights, low - slack, high + slack, ceiling, count
         )
-        return (square if square == square else np.inf), row + start, sure, some + start, bounds
+        bad = square if square == square else np.inf
+        return bad, row + start, sure, some + start, bounds.copy()
 
     parts = _in_parts(scan, len(rows))
     if not checked:
@@ -175,26 +176,16 @@ def find_looked_at(
 ) -> Indices:
     """Find the candidates that can be among the best ``few``, and those that are looked at.
 
-    A sketch of their scores rules out most of them, their exact means most of the rest.
+    Exact means, with bounds on the widths, rule out most of them.
     """
     items, view = candidates.items, candidates.view
-    rough = kernels.sketch(view, belief.weights, settings[0], settings[3])
-    bars = [-math.inf]  # of the parts so far; the highest is as good for all of them
 
     def scan(start: int) -> Screened:
         part = slice(start, start + PART)
-        best, some, bounds = kernels.screen_roughly(
-            items[part], view, rough, looks[part], few, max(bars)
-        )
-        bars.append(float(best[0]))
-        return best, some + start, bounds.copy()
-
-    def scan_again(start: int) -> Screened:
-        part = some[start : start + PART]
-        best, kept, bounds = kernels.screen_looking(
+        best, some, bounds = kernels.screen_looking(
             items[part], view, belief.weights, looks[part], settings, few
         )
-        return best, part[kept], bounds.copy()
+        return best, some + start, bounds.copy()
 
     def best(part: Indices) -> Indices:
         columns = kernels.expand_columns(items[part], view)
@@ -202,8 +193,6 @@ def find_looked_at(
         return part[kernels.strongest_looking(columns, *given)]
 
     some = _reaching(_in_parts(scan, len(items)), few)
-    if len(some) > 2 * few:
-        some = _reaching(_in_parts(scan_again, len(some)), few)
     if len(some) > TIED:
         some = np.concatenate([best(part) for part in np.split(some, range(TIED, len(some), TIED))])
     return some

@@ -118,10 +118,11 @@ def _decide_plain(learner: Learner, dealt: Round, bonus: float) -> Ranking:
         return _finish(learner, dealt, find_best(rows, learner.belief(), bonus, count, checked))
     *_, chosen, numbers, patience = last = _last(learner, payoffs, minimum, count)
     length = kernels.decide_plain(
-        rows, learner.weights, learner.inverse, bonus, learner.link.ceiling, *last
+        rows, learner.weights, learner.inverse, bonus, learner.link.ceiling, last
     )
     sample = features.carried(candidates) if features.grows else None
-    return Ranking.from_buffer(chosen[:length], numbers, learner.dim, None, patience, "", sample)
+    ranking = Ranking.from_buffer(chosen[:length], numbers, learner.dim)
+    return ranking.planned(patience, "", sample)
 
 
 def _decide_looking(learner: Learner, dealt: Round, optimism: Optimism) -> Ranking:
@@ -136,7 +137,7 @@ def _decide_looking(learner: Learner, dealt: Round, optimism: Optimism) -> Ranki
         items, looks = items[some], looks[some]
     *_, chosen, numbers, _ = last = _last(learner, payoffs, minimum, count)
     given = items, candidates.view, belief.weights, belief.inverse, looks, settings
-    length = kernels.decide_looking(*given, optimism.foresight, *last)
+    length = kernels.decide_looking(*given, optimism.foresight, last)
     if some is not None:
         chosen[:] = some[chosen]
     return _receipt(learner, dealt, chosen[:length], numbers)
@@ -151,7 +152,7 @@ def _decide_records(learner: Learner, dealt: Round, optimism: Optimism) -> Ranki
     *_, chosen, numbers, _ = last = _last(learner, payoffs, minimum, count)
     labels = plan.labels, len(plan.names)
     given = rows.arrays(), plan[:3], belief.table, *labels, bonuses, belief.ceiling
-    length, keys, own, added = kernels.decide_sparse(*given, *last)
+    length, keys, own, added = kernels.decide_sparse(*given, last)
     order = chosen[:length]
     best = replace(rows, keys=keys, numbers=own, raw=rows.raw[order])
     return _receipt(learner, dealt, order, numbers, words=optimism.words, best=(best, added))
@@ -166,7 +167,7 @@ def _finish(
     paid = payoffs.along(order) if payoffs.has_prices else payoffs
     *_, chosen, numbers, _ = last = _last(learner, paid, minimum, len(order))
     rows = np.empty((len(order), 0)) if learner.sparse else rows
-    length = kernels.decide(order, rows, means, scores, *last)
+    length = kernels.decide(order, rows, means, scores, last)
     if minimum and payoffs.has_prices:
         values = numbers[2 * len(order) : 3 * len(order) + 1]
         bound += float(values.max()) - float(values[length])
@@ -174,7 +175,7 @@ def _finish(
 
 
 def _last(learner: Learner, payoffs: Payoffs, minimum: int, count: int) -> tuple[Any, ...]:
-    """Return the last arguments of every kernel that decides: see :func:`longrank.kernels.decide`.
+    """Return the last argument of every kernel that decides: see :func:`longrank.kernels.decide`.
 
     Before the patience come what it fills: an order of ``count`` tries, and a receipt's numbers.
     """
@@ -203,6 +204,6 @@ def _receipt(
             best = rows, belief.contributions(rows)
         names = features.name(candidates, order, *best)
     sample = features.carried(candidates) if features.grows else None
-    patience = payoffs.patience
-    ranking = Ranking.from_buffer(order, numbers, learner.dim, names, patience, words, sample)
+    ranking = Ranking.from_buffer(order, numbers, learner.dim, names)
+    ranking.planned(payoffs.patience, words, sample)
     return ranking if payoffs.costs is None else ranking.at_prices(payoffs, bound)

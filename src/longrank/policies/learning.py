@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from longrank import checks, kernels, learners
 from longrank.contents import COUNT, PART, Contents, listed, optional, tree
 from longrank.decision import Outcome, Ranking, check_pair
-from longrank.errors import BadFile, InvalidInput
+from longrank.errors import BadFile, InvalidInput, plural
 from longrank.features import Features, Plain, Records, Tabular
 from longrank.features.base import Encoded
 from longrank.learners import Costs, Learner
@@ -235,7 +235,7 @@ class LearningPolicy(Policy):
         indices = checks.sequence("order", positions(items, order), len(candidates))
         count = len(indices)
         if count > payoffs.budget:
-            raise InvalidInput("order", f"have at most {payoffs.budget} numbers", count)
+            raise InvalidInput("order", f"have at most {plural(payoffs.budget, 'number')}", count)
         paid = self._price(candidates, len(candidates), payoffs)
         return follow(self.learner, Round(self.features, candidates, paid, count, count), indices)
 

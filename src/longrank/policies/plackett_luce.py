@@ -15,7 +15,6 @@ from longrank.arrays import Indices, Order
 from longrank.contents import real
 from longrank.decision import Ranking
 from longrank.features import Features
-from longrank.kernels.drawing import World
 from longrank.learners import Learner
 from longrank.payoffs import Payoffs
 from longrank.planning import Round, follow
@@ -108,9 +107,6 @@ class PlackettLuce(LearningPolicy, Randomised):
         """Draw action by action, until STOP is drawn."""
         size, count = len(dealt.candidates), dealt.tries
         draws = rng.random(size)  # position i takes the i-th
-        if self._is_compiled(dealt):
-            drawn: list[int] = kernels.draw_actions(self._world(dealt), draws).tolist()
-            return drawn
         order: list[int] = []
         steps = self._steps(dealt)
         while len(order) < count:
@@ -145,8 +141,6 @@ class PlackettLuce(LearningPolicy, Randomised):
         dealt = self._deal(items, payoffs, budget, context)
         size, count = len(dealt.candidates), dealt.tries
         actions = checks.sequence("order", positions(items, order), size)
-        if self._is_compiled(dealt):
-            return kernels.action_chances(self._world(dealt), actions)
         along = actions.tolist()
         table = np.zeros((len(along) + 1, size + 1))
         steps = self._steps(dealt)
@@ -155,16 +149,6 @@ class PlackettLuce(LearningPolicy, Randomised):
             if i < len(along) and table[i, along[i]] == 0.0:
                 break
         return table
-
-    def _is_compiled(self, dealt: Round) -> bool:
-        """Whether kernels draw: where no row depends on the items above it, and none has prices."""
-        return self.features.independent and not dealt.payoffs.has_prices
-
-    def _world(self, dealt: Round) -> World:
-        """Return what the kernels draw by."""
-        payoffs, estimates = dealt.payoffs, self._estimates(dealt, [])
-        planned = payoffs.rewards, payoffs.losses, payoffs.patience
-        return estimates, *planned, dealt.tries, self.temperature
 
     def _estimates(self, dealt: Round, prefix: list[int]) -> NDArray[np.float64]:
         """Return the probability of success of every item, were it to come next."""
@@ -179,25 +163,15 @@ class PlackettLuce(LearningPolicy, Randomised):
         size, count, payoffs = len(dealt.candidates), dealt.tries, dealt.payoffs
         once = self.features.independent
         known = self._estimates(dealt, []) if once else np.empty(0)
+        world = payoffs.rewards, payoffs.losses, payoffs.patience, count, self.temperature
 
         def step(prefix: list[int]) -> NDArray[np.float64]:
-            tried = len(prefix)
-            if tried == count:
-                return _stop(size)
-            estimates = known.copy() if once else self._estimates(dealt, prefix)
-            estimates[prefix] = 0.0
-            if payoffs.has_prices:
+            estimates = known if once else self._estimates(dealt, prefix)
+            if payoffs.has_prices and len(prefix) < count:
                 return self._next_priced(estimates, payoffs, count, prefix)
-            best = np.sort(estimates)[::-1][: count - tried]
-            planned = payoffs.rewards[tried:count], payoffs.losses[tried : count + 1]
-            stop = kernels.break_even(best, *planned, payoffs.patience)
-            if stop >= 1.0:
-                return _stop(size)
-            every = np.empty(size + 1)
-            with np.errstate(divide="ignore"):
-                every[:size] = _log_odds(estimates)
-                every[size:] = _log_odds(np.array([stop]))
-            return self._share(every)
+            taken = np.zeros(size, np.bool_)
+            taken[prefix] = True
+            return kernels.next_chances(estimates, taken, len(prefix), world)
 
         return step
 
@@ -279,10 +253,3 @@ def _values(
 
 def _log_odds(chances: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.log(chances) - np.log1p(-chances))
-
-
-def _stop(size: int) -> NDArray[np.float64]:
-    """The probabilities of actions where STOP is certain."""
-    chances = np.zeros(size + 1)
-    chances[size] = 1.0
-    return chances

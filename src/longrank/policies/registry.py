@@ -273,24 +273,27 @@ def named(name: str, /, **settings: Any) -> Policy:
     >>> named("ind", dim=10, max_budget=5).exploration
     0.1
     """
-    recipe = get(name)
-    known = recipe.parameters
-    for setting in settings:
-        if setting not in known and not recipe.open:
-            raise InvalidInput("settings", f"be among {', '.join(known)} for {name!r}", setting)
-    for setting in recipe.needs:
-        if setting not in settings:
-            raise InvalidInput("settings", f"include {setting!r} for {name!r}", sorted(settings))
-    return recipe.make(**settings)
+    return make(name, {}, settings)
 
 
 def make(name: str, offered: Mapping[str, Any], settings: Mapping[str, Any]) -> Policy:
     """Make a policy for a job, passing those of the ``offered`` values it has parameters for.
 
-    ``settings`` come from the user and must not name what is offered.
+    ``settings`` come from the user and must not name what is offered, even if that is None: left
+    to the policy.
     """
+    recipe = get(name)
+    known = recipe.parameters
     for setting in settings:
         if setting in offered:
             raise InvalidInput("settings", f"not name {setting!r}, which is given", setting)
-    taken = {key: value for key, value in offered.items() if key in get(name).parameters}
-    return named(name, **taken, **settings)
+        if setting not in known and not recipe.open:
+            own = [each for each in known if each not in offered]
+            rule = f"be among {', '.join(own)}" if own else "be empty"
+            raise InvalidInput("settings", f"{rule} for {name!r}", unknown(setting, own))
+    taken = {key: value for key, value in offered.items() if key in known and value is not None}
+    for setting in recipe.needs:
+        if setting not in taken and setting not in settings:
+            rule = f"include {setting!r} for {name!r}"
+            raise InvalidInput("settings", rule, sorted(settings))
+    return recipe.make(**taken, **settings)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
 from longrank.errors import InvalidInput
-from longrank.payoffs import Payoffs
+from longrank.payoffs import MAX_PRICE, Payoffs
 from longrank.schema.values import Record, as_records, is_missing, is_number, shorten
 
 COST, VALUE = "cost", "value"
@@ -23,7 +22,8 @@ def read_prices(
     """Return payoffs with what the records say of costs and values, in the fields ``names``.
 
     Where one record has the field ``cost`` or ``value``, those that lack it cost nothing, and
-    their success is worth nothing beyond the position's reward.
+    their success is worth nothing beyond the position's reward. So it is with None, and with NaN,
+    which is how a frame says that a price is missing.
     """
     prices = {
         name: [_price(record.get(name), name, i) for i, record in enumerate(records)]
@@ -64,8 +64,8 @@ def priced(payoffs: Payoffs, candidates: Any) -> Payoffs:
 
 def _price(value: Any, name: str, i: int) -> float:
     """Read a price, 0 where it is missing."""
-    least = 0.0 if name == COST else -sys.float_info.max
-    if type(value) is float and least <= value < math.inf:
+    least = 0.0 if name == COST else -MAX_PRICE
+    if type(value) is float and least <= value <= MAX_PRICE:
         return value
     if is_missing(value):
         return 0.0
@@ -75,9 +75,12 @@ def _price(value: Any, name: str, i: int) -> float:
             number = float(value)
         except (OverflowError, ValueError):
             number = math.inf
+    where = f"candidate {i}, field {name!r}"
+    if MAX_PRICE < abs(number) < math.inf:
+        rule = f"have an absolute value of at most {MAX_PRICE:g}"
+        raise InvalidInput(where, rule, shorten(value))
     if not least <= number < math.inf:
         rule = "be a finite number" + (" of at least 0" if name == COST else "")
         meaning = "the cost of a try" if name == COST else "what a success is worth"
-        where = f"candidate {i}, field {name!r}"
         raise InvalidInput(where, f"{rule}: {meaning}", shorten(value))
     return number

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.errors import InvalidInput
+from longrank.errors import InvalidInput, plural
 from longrank.schema.kinds import Category, Embedding, Kind, Number, Tags
 
 ID = "id"
@@ -119,7 +119,7 @@ def shorten(value: Any) -> str:
 
 
 def _as_before(kind: str) -> str:
-    return f"be {_WORDS[kind]}, as this field is {_ARTICLES[kind]}"
+    return f"be {_WORDS[kind]}, as declared or as in earlier outcomes"
 
 
 def read_category(value: Any, strict: bool, where: str) -> str:
@@ -177,7 +177,7 @@ def read_embedding(value: Any, width: int, where: str) -> NDArray[np.float64] | 
     if len(vector) > MAX_EMBEDDING == width:
         return fold(vector)
     if len(vector) != width:
-        raise InvalidInput(where, f"have {width} numbers", len(vector))
+        raise InvalidInput(where, f"have {plural(width, 'number')}", len(vector))
     return vector
 
 
@@ -213,13 +213,6 @@ def read_words(value: Any, where: str) -> list[str | None]:
 
 
 _WORD = re.compile(r"\w+")
-_ARTICLES = {
-    "category": "a category",
-    "number": "a number",
-    "text": "a text",
-    "tags": "a set of tags",
-    "embedding": "an embedding",
-}
 _WORDS = {
     "category": "text or a boolean",
     "number": "a number",

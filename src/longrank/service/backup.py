@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -59,17 +60,13 @@ class _Bad(Exception):
 def _copy(store: str, part: Path) -> None:
     """Copy all pages in one read transaction: writers continue, and the copy is consistent."""
     try:
-        source = apsw.Connection(store, flags=apsw.SQLITE_OPEN_READWRITE)
-        try:
+        with (
+            closing(apsw.Connection(store, flags=apsw.SQLITE_OPEN_READWRITE)) as source,
+            closing(apsw.Connection(str(part))) as target,
+        ):
             source.set_busy_timeout(BUSY)
-            target = apsw.Connection(str(part))
-            try:
-                with target.backup("main", source, "main") as copying:
-                    while not copying.done:
-                        copying.step(-1)
-            finally:
-                target.close()
-        finally:
-            source.close()
+            with target.backup("main", source, "main") as copying:
+                while not copying.done:
+                    copying.step(-1)
     except (apsw.Error, OSError) as error:
         raise StoreFailed(f"cannot copy {store}: {error}") from error

@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
+from longrank.errors import plural
 from longrank.service.engine.apply import replay
 from longrank.service.errors import InUse, OtherVersion, ServiceError, StoreDamaged, Unknown
 from longrank.service.store import sqlite
@@ -96,7 +97,7 @@ def stored(where: str) -> Iterator[Finding]:
     try:
         store.verify()
         rows = store.models()
-        yield Finding("store", True, f"all checksums match; {len(rows)} models")
+        yield Finding("store", True, f"all checksums match; {plural(len(rows), 'model')}")
         for row in rows:
             with suppress(Unknown):  # deleted meanwhile
                 yield replayed(store, row)

@@ -139,7 +139,7 @@ _DECIDED, _SETTLED = (
 )
 
 
-def spooled(engine: Engine, name: str, format: ExportFormat = "parquet") -> IO[bytes]:
+def spooled(engine: Engine, name: str, format: ExportFormat) -> IO[bytes]:
     """Write all decisions of a model that are in the log into a temporary file, oldest first.
 
     A decision is a row; return the file. InvalidInput for Parquet where pyarrow is not installed.
@@ -170,8 +170,11 @@ def _parquet_writer() -> Any:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        rule = "be jsonl, or Parquet's support be installed: pip install '.[logs]'"
-        raise InvalidInput("format", rule, "parquet") from error
+        sentence = (
+            "this service cannot export Parquet; use ?format=jsonl, or install the extra `logs` "
+            "where it runs"
+        )
+        raise InvalidInput("format", "be jsonl", "parquet", sentence) from error
     from longrank.logs import columns as history  # it takes a fifth of a second
 
     types = {"text": pa.string(), "record": pa.string(), "truth": pa.bool_()}

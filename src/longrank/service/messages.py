@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from longrank.payoffs import MAX_PRICE
 from longrank.schema import Number, Schema
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
@@ -19,7 +20,6 @@ MAX_ID = 256
 MAX_FIELD_NAME = 128
 MAX_TRIES = 10_000
 MAX_SECONDS = 400 * 86_400
-MAX_PRICE = 1e12  # of a cost, value, reward or loss, so that sums of them stay finite
 
 Name = Annotated[str, Meta(pattern=NAME)]
 Id = Annotated[str, Meta(pattern=ID, description="Letters, digits, '.', '_', ':', '~', '-'.")]

@@ -54,7 +54,8 @@ def run(
     listener = listen(host, port)
     failures: list[Exception] = []
     try:
-        store = open_store(where, max_queued=4 * limit.max_queued)
+        store = open_store(where)
+        store.writer.max_queued = 4 * limit.max_queued
         engine = Engine(store, snapshot_every=snapshot_every)
 
         def failed(error: Exception) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from longrank.errors import InvalidInput
+from longrank.errors import InvalidInput, plural, unknown
 
 _AT = re.compile(r" - at `\$\.?([^`]+)`$")
 _FIELD = re.compile(r"Object (missing required|contains unknown) field `([^`]+)`")
@@ -22,6 +22,7 @@ _KINDS = {
     "int": "a whole number", "float": "a number", "str": "text", "bool": "true or false",
     "bytes": "base64", "array": "a list", "object": "an object", "null": "null",
 }  # fmt: skip
+_NAME = re.compile(r"\^\[A-Za-z0-9\]\[A-Za-z0-9([^\]]+)\]\{0,(\d+)\}\$")
 _SIGNS = {">=": "at least", ">": "above", "<=": "at most", "<": "below"}
 
 
@@ -36,8 +37,11 @@ def explain(error: msgspec.ValidationError, value: Any, kind: type) -> InvalidIn
     if field := _FIELD.match(sentence):
         where = f"{path}.{field[2]}" if path else field[2]
         if field[1] == "missing required":
-            return InvalidInput(where, "be given", None)
-        return InvalidInput(where, "be left out", f"an unknown field `{field[2]}`")
+            return InvalidInput(where, "be given", "nothing")
+        names = [] if path else [known.encode_name for known in msgspec.structs.fields(kind)]
+        hint = unknown(field[2], names).partition("; ")[2]
+        sentence = f"{where} is not a field of this request" + (f" ({hint})" if hint else "")
+        return InvalidInput(where, "be a field of this request", repr(field[2]), sentence)
     if choice := _CHOICE.fullmatch(sentence):
         for parameter in msgspec.structs.fields(kind):
             values = getattr(msgspec.inspect.type_info(parameter.type), "values", None)
@@ -65,9 +69,18 @@ def _rule(expected: re.Match[str]) -> str:
         return f"be {_SIGNS[expected['sign']]} {float(expected['limit']):.10g}"
     if expected["length"]:
         bound = f"{_SIGNS[expected['bound']]} " if expected["bound"] else ""
-        what = "characters" if expected["kinds"] == "str" else "entries"
-        return f"have {bound}{expected['length']} {what}"
+        what = "character" if expected["kinds"] == "str" else "element"
+        return f"have {bound}{plural(int(expected['length']), what)}"
     if expected["pattern"]:
-        return f"match {expected['pattern']}"
+        return in_words(expected["pattern"])
     kinds = expected["kinds"].split(" | ")
     return "be " + " or ".join(_KINDS.get(kind, kind) for kind in kinds)
+
+
+def in_words(pattern: str) -> str:
+    """Return the rule of a pattern, in words where it is one of names."""
+    name = _NAME.fullmatch(pattern)
+    if name is None:
+        return f"match {pattern}"
+    signs, length = ", ".join(map(repr, name[1])), int(name[2]) + 1
+    return f"be letters, digits, {signs}, at most {length}, beginning with a letter or digit"

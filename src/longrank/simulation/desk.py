@@ -99,10 +99,6 @@ class Payment(CheckoutRound):
         fees -= tried[-1]["value"]
         return self.margin - fees, fees, 1.0
 
-    def earned(self, order: NDArray[np.int64]) -> float:
-        """Return what a sequence earns with the draws of this payment, net of fees."""
-        return self.account(order)[0]
-
     def best(self) -> NDArray[np.int64]:
         """Return the best of all sequences, for one who knows all chances."""
         orders = all_sequences(len(self.chances), TRIES)

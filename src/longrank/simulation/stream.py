@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -10,10 +11,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.decision import Outcome
+from longrank import kernels
+from longrank.decision import Outcome, Ranking
+from longrank.features import Coverage, Plain
 from longrank.payoffs import Payoffs
-from longrank.policies import Policy
+from longrank.policies import UCB, Policy
 from longrank.simulation.worlds import TableWorld
+
+FIRST_PREFIX = 8  # items that are ranked first, where the outcome may depend on no more
 
 
 @dataclass(frozen=True)
@@ -128,7 +133,7 @@ def run_stream(policy: Policy, stream: Stream, payoffs: Payoffs) -> StreamRun:
     """Run a policy through a stream: rank, play and learn. The policy itself does not change.
 
     Ranks and learns as :func:`simulate` does in the world that the stream was made from, but
-    computes neither expected rewards nor the benchmark.
+    computes neither expected rewards nor the benchmark, nor an order far beyond its first success.
 
     Examples
     --------
@@ -140,19 +145,81 @@ def run_stream(policy: Policy, stream: Stream, payoffs: Payoffs) -> StreamRun:
     True
     """
     policy, count = copy.deepcopy(policy), stream.rounds
+    enough = _enough_to_go_on(payoffs) if _in_prefixes(policy, stream, payoffs) else None
     lengths, tried = np.empty((2, count), np.int64)
     run = StreamRun(np.empty(count), lengths, tried, np.zeros(count), policy)
     for t, (start, end) in enumerate(pairwise(stream.starts.tolist())):
         paid = stream.paid(payoffs, t)
         items, wins = stream.items[start:end], stream.wins[start:end]
-        ranking = policy.rank(items, paid)
+        ranking = None if enough is None else _prefix(policy, items, wins, paid, enough)
+        lengths[t] = min(payoffs.budget, end - start)
+        if ranking is None:
+            ranking = policy.rank(items, paid)
+            lengths[t] = len(ranking)
         order = ranking.order
-        hits = np.flatnonzero(wins[order])
-        outcome = Outcome(int(hits[0]) + 1, True) if hits.size else Outcome(len(order), False)
+        outcome = _outcome(wins[order].tolist())
         policy.learn(ranking, outcome)
-        lengths[t], tried[t] = len(order), outcome.tried
+        tried[t] = outcome.tried
         if paid.costs is not None:
             run.spent[t] = paid.costs[order[: outcome.tried]].sum()
             paid = paid.along(order)
         run.rewards[t] = paid.reward(outcome)
     return run
+
+
+def _outcome(wins: list[bool]) -> Outcome:
+    """Return the outcome of a sequence, given which of its items succeed."""
+    succeeded = True in wins
+    return Outcome(wins.index(True) + 1 if succeeded else len(wins), succeeded)
+
+
+def _in_prefixes(policy: Policy, stream: Stream, payoffs: Payoffs) -> bool:
+    """Whether to rank the beginning first: it must be that of the order for the whole budget."""
+    return (
+        payoffs.budget >= 4 * FIRST_PREFIX
+        and type(policy) is UCB
+        and type(policy.features) in (Plain, Coverage)
+        and policy.rng is None
+        and not (policy.foresight or policy.probing or policy.uses_learned_costs)
+        and policy.patience is None
+        and stream.costs is payoffs.costs is None
+        and payoffs.patience == 1.0
+    )
+
+
+def _enough_to_go_on(payoffs: Payoffs) -> NDArray[np.float64]:
+    """Find for every length a probability that makes each further try worthwhile.
+
+    A try after i others pays by itself if p rewards[i] + (1 - p) losses[i + 1] >= losses[i].
+    """
+    rewards, losses = payoffs.rewards, payoffs.losses
+    prices = losses[:-1] - losses[1:]
+    needed = np.divide(prices, rewards - losses[1:], out=np.zeros_like(prices), where=prices > 0.0)
+    return np.append(np.maximum.accumulate(needed[::-1])[::-1] * (1.0 + 1e-9), 0.0)
+
+
+def _prefix(
+    policy: Policy,
+    items: NDArray[np.float64],
+    wins: NDArray[np.bool_],
+    payoffs: Payoffs,
+    enough: NDArray[np.float64],
+) -> Ranking | None:
+    """Rank as far as the first success, where it is certain that the whole budget is committed to.
+
+    It is where every further item is worth trying, however bad. None if the whole order is needed.
+    """
+    assert isinstance(policy, UCB)
+    learner, reach = policy.learner, FIRST_PREFIX
+    if 4 * reach > min(payoffs.budget, len(items)):
+        return None
+    score = math.sqrt(policy.features.max_square * (learner.weights @ learner.weights))
+    worst = kernels.probability(learner.link.code, -score - 1e-9)
+    while reach < min(payoffs.budget, len(items)) and worst >= enough[reach]:
+        ranking = policy.propose(items, payoffs, reach)
+        if len(ranking) < reach:
+            return None
+        if wins[ranking.order].any():
+            return ranking
+        reach *= 4
+    return None

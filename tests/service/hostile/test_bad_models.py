@@ -165,7 +165,7 @@ def newer_learner(engine, model):
 
 def newer_entry(engine, model, version=records.VERSION + 1):
     body = records.encode([version, "something", "else"])
-    engine.store.append(Draft(model.number, DECISION, "later", 0.0, 0.0, body)).result()
+    engine.store.writer.append(Draft(model.number, DECISION, "later", 0.0, 0.0, body)).result()
 
 
 def other_layout(engine, model):

@@ -154,10 +154,10 @@ def outcomes(**change):
 
 LARGE = [
     ("decisions", {"candidates": LISTS}, "candidates[0]", "must"),
-    ("decisions", {f"field{i}": each for i, each in enumerate(LISTS)}, "field0", "unknown"),
+    ("decisions", {f"field{i}": each for i, each in enumerate(LISTS)}, "field0", "is not a field"),
     ("outcomes", {"outcomes": outcomes(tried=-1)}, "outcomes[4321].tried", "must be at least 0"),
-    ("outcomes", {"outcomes": outcomes(nobody=1)}, "outcomes[4321].nobody", "must be left out"),
-    ("outcomes", {"outcomes": OUTCOMES}, "outcomes", "must have at most 10000 entries, got 10001"),
+    ("outcomes", {"outcomes": outcomes(nobody=1)}, "outcomes[4321].nobody", "is not a field"),
+    ("outcomes", {"outcomes": OUTCOMES}, "outcomes", "must have at most 10000 elements, got 10001"),
 ]
 
 

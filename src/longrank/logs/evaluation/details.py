@@ -206,13 +206,8 @@ def judge_changes(
         verdicts = {name: judge(sample, name) for name, sample in samples.items()}
         sides = {name: comparable(samples[name], verdicts[name]) for name in samples}
         first = first or sides
-        judged.append(
-            WhatIf(
-                change,
-                verdicts,
-                {name: differ(side, first[name], settings) for name, side in sides.items()},
-            )
-        )
+        than = {name: differ(side, first[name], settings) for name, side in sides.items()}
+        judged.append(WhatIf(change, verdicts, than))
     return judged
 
 
@@ -305,21 +300,10 @@ class Details:
             text += f" Shown are the {MAX_NAMED} of {len(names)} that are tried first most often."
         if every > 1:
             text += f" Counted in every {every}th decision."
-        return [
-            Heading("Who is tried first", 2),
-            Prose(text),
-            Grid(
-                header,
-                tuple(rows),
-                groups=(
-                    ("", 1),
-                    ("tried first by", len(counted.first)),
-                    ("in the log", len(header) - 1 - len(counted.first)),
-                ),
-                prose=(0,),
-                stacked=True,
-            ),
-        ]
+        by = len(counted.first)
+        groups = ("", 1), ("tried first by", by), ("in the log", len(header) - 1 - by)
+        grid = Grid(header, tuple(rows), groups=groups, prose=(0,), stacked=True)
+        return [Heading("Who is tried first", 2), Prose(text), grid]
 
     def _extra(self, extra_cost: float | None, positions: Positions) -> tuple[float, str]:
         """Return how much more an attempt might cost, and why that much is asked about."""
@@ -488,12 +472,11 @@ def _curves(
     curves: Mapping[str, Curve], money: str, width: float = 640.0, right: float = 14.0
 ) -> Chart:
     points = [point for curve in curves.values() for point in curve]
+    lowest = min(value - 2.0 * error for _, value, error in points)
+    highest = max(value + 2.0 * error for _, value, error in points)
     chart = Chart(
         (0.0, float(max(t for t, _, _ in points))),
-        (
-            min(value - 2.0 * error for _, value, error in points),
-            max(value + 2.0 * error for _, value, error in points),
-        ),
+        (lowest, highest),
         label="The mean value so far of each policy while it learns, and of what was played",
         titles=("decisions", in_currency("mean value so far", money)),
         width=width,

@@ -21,8 +21,8 @@ from longrank.logs.evaluation.intervals import (
     bootstrap,
     cautions,
     effective_size,
+    interval_between,
     matched,
-    mean_interval,
     ratio,
     ratio_interval,
     score,
@@ -78,11 +78,8 @@ class Estimate:
         if self.refused:
             return f"{self.policy}, {self.estimator}: refused, {self.refused}"
         value = "" if math.isnan(self.value) else f"{plain_number(self.value, 4)} "
-        span = (
-            ""
-            if math.isnan(self.low)
-            else f"[{plain_number(self.low, 4)}, {plain_number(self.high, 4)}]"
-        )
+        ends = ", ".join(plain_number(end, 4) for end in (self.low, self.high))
+        span = "" if math.isnan(self.low) else f"[{ends}]"
         return f"{self.policy}, {self.estimator}: {value}{span}".rstrip()
 
 
@@ -138,23 +135,13 @@ def bounds(sample: Sample) -> Estimate:
     evidence, settings = sample.evidence, sample.settings
     lows, highs, exact = np.ascontiguousarray(evidence.bounds.T)
     earnable = min(sample.least, float(lows.min())), max(sample.most, float(highs.max()))
-    lowest, _, _ = mean_interval(lows, earnable, settings)
-    _, highest, method = mean_interval(highs, earnable, settings)
+    lowest, highest, method = interval_between(lows, highs, earnable, settings)
     ends = " to ".join(rounded(end, highest - lowest) for end in (lowest, highest))
     level = f"{100.0 * settings.confidence:.4g} %"
     note = f"for further decisions like these: {ends} ({level}, {method})"
     low, high, known = (float(each.mean()) for each in (lows, highs, exact))
-    return Estimate(
-        "",
-        "",
-        value=low if known > 1.0 - 1e-12 else math.nan,
-        low=low,
-        high=high,
-        method="bounds",
-        rounds=len(lows),
-        exact=known,
-        notes=(note, *cost_notes(evidence.log)),
-    )
+    value, notes = low if known > 1.0 - 1e-12 else math.nan, (note, *cost_notes(evidence.log))
+    return Estimate("", "", value, low, high, "bounds", len(lows), exact=known, notes=notes)
 
 
 def replay(sample: Sample) -> Estimate:
@@ -197,13 +184,13 @@ def importance(sample: Sample) -> Estimate:
     """
     final = sample.evidence.final_weights
     terms = final * sample.evidence.rewards
-    value = float(terms.mean())
-
-    def approximate() -> tuple[float, float, str]:
-        own = bootstrap(terms[:, np.newaxis], lambda means: means[:, 0], terms, sample.settings)
-        return _bootstrapped(sample, value, terms, own)
-
-    estimate = _weighted(sample, value, approximate)
+    column, settings = terms[:, np.newaxis], sample.settings
+    estimate = _resampled(
+        sample,
+        float(terms.mean()),
+        terms,
+        lambda: bootstrap(column, lambda means: means[:, 0], terms, settings),
+    )
     if abs(final.mean() - 1.0) > 0.1:
         note = f"the weights average {final.mean():.2f} instead of 1, by chance or for a reason"
         estimate = replace(estimate, notes=(*estimate.notes, note))
@@ -219,22 +206,26 @@ def self_normalised(sample: Sample) -> Estimate:
     rows, terms = np.arange(len(evidence.rewards)), np.zeros(evidence.weights.shape)
     terms[rows, evidence.last] = evidence.final_weights * evidence.rewards
     value, influence = ratio(np.zeros(len(rows)), terms, evidence.weights)
+    columns = terms, evidence.weights, sample.settings
+    return _resampled(sample, value, influence, lambda: ratio_interval(*columns)[1:])
+
+
+def _resampled(
+    sample: Sample, value: float, influence: Array, interval: Callable[[], tuple[float, float]]
+) -> Estimate:
+    """Return an estimate with the wider ends of two intervals.
+
+    One is that of a bootstrap; the other allows for rare events.
+    """
 
     def approximate() -> tuple[float, float, str]:
-        _, *own = ratio_interval(terms, evidence.weights, sample.settings)
-        return _bootstrapped(sample, value, influence, (own[0], own[1]))
+        effective = effective_size(sample.evidence.final_weights)
+        variance = float(influence.var(ddof=1)) / len(influence)
+        wide = score(value, variance, effective, (sample.least, sample.most), sample.settings)
+        own = interval()
+        return min(own[0], wide[0]), max(own[1], wide[1]), "bootstrap"
 
     return _weighted(sample, value, approximate)
-
-
-def _bootstrapped(
-    sample: Sample, value: float, influence: Array, own: tuple[float, float]
-) -> tuple[float, float, str]:
-    """Return the wider ends of a bootstrap interval and of one that allows for rare events."""
-    effective = effective_size(sample.evidence.final_weights)
-    variance = float(influence.var(ddof=1)) / len(influence)
-    wide = score(value, variance, effective, (sample.least, sample.most), sample.settings)
-    return min(own[0], wide[0]), max(own[1], wide[1]), "bootstrap"
 
 
 def _weighted(

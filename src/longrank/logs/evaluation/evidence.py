@@ -311,17 +311,8 @@ def _tables(
         losses[i, : payoffs.budget + 1] = payoffs.losses
     limits = np.array([each.budget for each in batch.payoffs])[batch.pay]
     tries = np.minimum(np.where(batch.budget == UNKNOWN, limits, batch.budget), sizes)
-    logged = LoggedActions(
-        order=order,
-        lengths=lengths,
-        paid=paid,
-        prefix=prefix,
-        prefixed=prefixed,
-        propensity=batch.propensity,
-        tried=batch.tried.astype(np.int64),
-        succeeded=batch.succeeded,
-        noise=noise,
-    )
+    ended = batch.tried.astype(np.int64), batch.succeeded, noise
+    logged = LoggedActions(order, lengths, paid, prefix, prefixed, batch.propensity, *ended)
     offered = np.arange(most) < sizes[:, np.newaxis]
     own_rewards, own_losses = rewards[batch.pay], losses[batch.pay]
     return logged, RoundPayoffs(offered, costs, planned, gains, own_rewards, own_losses, tries)
@@ -348,17 +339,13 @@ def _joined(parts: list[EvidenceArrays]) -> EvidenceArrays:
     joined: EvidenceArrays = {}
     for name in list(parts[0]) if parts else []:
         columns = [part.pop(name) for part in parts]
-        width = max(column.shape[1] if column.ndim > 1 else 0 for column in columns)
-        joined[name] = np.concatenate([_widened(each, width, name in _LASTING) for each in columns])
+        width = max(column.shape[-1] for column in columns)
+        for i, column in enumerate(columns):
+            if column.ndim > 1 and column.shape[1] < width:
+                rest = ((0, 0), (0, width - column.shape[1]))
+                columns[i] = np.pad(column, rest, "edge" if name in _LASTING else "constant")
+        joined[name] = np.concatenate(columns)
     return joined
-
-
-def _widened(column: NDArray[Any], width: int, lasts: bool) -> NDArray[Any]:
-    """Make a column wider, with 0, or if it lasts with what is last in each row."""
-    if column.ndim < 2 or column.shape[1] == width:
-        return column
-    rest = np.zeros((len(column), width - column.shape[1]), column.dtype)
-    return np.hstack([column, rest + column[:, -1:] if lasts else rest])
 
 
 def check_batches(history: History, every: int = 1) -> Checked:

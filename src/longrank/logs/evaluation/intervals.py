@@ -143,6 +143,15 @@ def mean_interval(
     return *score(float(values.mean()), variance, float(n), earnable, settings), "normal"
 
 
+def interval_between(
+    lows: Array, highs: Array, earnable: tuple[float, float], settings: IntervalSettings
+) -> tuple[float, float, str]:
+    """Return the interval of a mean that is only known to be between two others; its method."""
+    low, _, _ = mean_interval(lows, earnable, settings)
+    _, high, method = mean_interval(highs, earnable, settings)
+    return low, high, method
+
+
 def ratio(plain: Array, terms: Array, weights: Array) -> tuple[float, Array]:
     """Return mean(plain) + sum_j mean(terms_j) / mean(weights_j), and each decision's influence.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from longrank.errors import InvalidInput
 from longrank.logs.abilities import NEEDS
 from longrank.logs.evaluation.evidence import Evidence
-from longrank.logs.evaluation.intervals import IntervalSettings, mean_interval, score
+from longrank.logs.evaluation.intervals import IntervalSettings, interval_between, score
 from longrank.logs.evaluation.sample import Sample, range_of, widen
 from longrank.logs.evaluation.support import wrong_propensities
 from longrank.logs.evaluation.verdict import LOGGED, Difference, Verdict
@@ -51,19 +51,12 @@ def _by_weights(sample: Sample) -> Verdict:
     gain = _gain(sample, value)
     if sample.refused or sample.only_bounds:
         value, gain = math.nan, replace(gain, value=math.nan)
-    return Verdict(
-        "",
-        min(max(value, low), high) if not math.isnan(value) else value,
-        low,
-        high,
-        "doubly robust" if sample.prefixes else "importance sampling",
-        "normal" if sample.normal and not sample.refused else "betting",
-        sample.effective,
-        int(seen.sum()),
-        refused=sample.refused,
-        gain=gain,
-        played=float(sample.rewards.mean()) if seen.any() else math.nan,
-    )
+    value = value if math.isnan(value) else min(max(value, low), high)
+    estimator = "doubly robust" if sample.prefixes else "importance sampling"
+    method = "normal" if sample.normal and not sample.refused else "betting"
+    verdict = Verdict("", value, low, high, estimator, method, sample.effective, int(seen.sum()))
+    played = float(sample.rewards.mean()) if seen.any() else math.nan
+    return replace(verdict, refused=sample.refused, gain=gain, played=played)
 
 
 def _gain(sample: Sample, value: float) -> Difference:
@@ -82,8 +75,8 @@ def _by_bounds(sample: Sample, reason: str) -> Verdict:
     """Return the verdict of a log without chance: what its decisions show for certain."""
     evidence, settings, earnable = sample.evidence, sample.settings, (sample.least, sample.most)
     lows, highs, exact = evidence.bounds.T
-    low, _, _ = mean_interval(np.clip(lows, *earnable), earnable, settings)
-    _, high, method = mean_interval(np.clip(highs, *earnable), earnable, settings)
+    clipped = np.clip(lows, *earnable), np.clip(highs, *earnable)
+    low, high, method = interval_between(*clipped, earnable, settings)
     n = int(evidence.observed.sum())
     verdict = Verdict("", math.nan, low, high, "bounds", method, math.nan, n)
     if float(exact.mean()) <= 1.0 - 1e-9:
@@ -102,8 +95,7 @@ def _known_gain(sample: Sample) -> Difference:
     )
     if not below.any() and not above.any():
         return Difference("", LOGGED, 0.0, 0.0, 0.0)
-    low, _, _ = mean_interval(below, (-span, span), settings)
-    _, high, method = mean_interval(above, (-span, span), settings)
+    low, high, method = interval_between(below, above, (-span, span), settings)
     value = float(below.mean()) if evidence.observed.all() else math.nan
     return Difference("", LOGGED, value, low, high, method)
 
@@ -145,16 +137,10 @@ def comparable(sample: Sample, verdict: Verdict) -> Comparable:
     reason = sample.evidence.log.lacks(*NEEDS["importance sampling"]) or sample.refused
     if reason:
         return Comparable(verdict.policy, reason)
-    return Comparable(
-        verdict.policy,
-        "",
-        verdict.value,
-        *sample.interval(sample.risk / 2.0),
-        sample.span,
-        sample.unseen,
-        sample.designed,
-        sample.terms if sample.normal else None,
-    )
+    ends = sample.interval(sample.risk / 2.0)
+    sizes = sample.span, sample.unseen, sample.designed
+    terms = sample.terms if sample.normal else None
+    return Comparable(verdict.policy, "", verdict.value, *ends, *sizes, terms)
 
 
 def differ(first: Comparable, second: Comparable, settings: IntervalSettings) -> Difference:

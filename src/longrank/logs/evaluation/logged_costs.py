@@ -62,8 +62,10 @@ class CostFitting:
     def begin_block(self) -> None:
         """Remember what is known before the next block."""
         self._known = self._count > 0
-        self._overall.append(self._total / max(self._count, 1))
-        self._blocks.append((self._solved(), self._means()) if self._count else (None, {}))
+        overall = self._total / max(self._count, 1)
+        self._overall.append(overall)
+        means = {name: (overall + total) / (1 + n) for name, (total, n) in self._sums.items()}
+        self._blocks.append((self._solved(), means))
 
     def add(self, batch: Batch) -> None:
         """Learn what attempts cost, where the outcomes of a batch tell."""
@@ -109,10 +111,6 @@ class CostFitting:
         nothing = np.zeros(len(self._products[1]))
         weights = np.stack([nothing if own is None else own for own, _ in blocks])
         return LoggedCosts(np.array(overall), weights, (), noise)
-
-    def _means(self) -> Means:
-        overall = self._total / self._count
-        return {name: (overall + total) / (1 + n) for name, (total, n) in self._sums.items()}
 
     def _solved(self) -> Array | None:
         """Solve least squares, of which the constant is hardly penalised."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -150,20 +149,15 @@ def fit(source: Any, penalty: float = 1.0) -> OutcomeModel:
     return fitted.model()
 
 
-def _begins(divisor: int) -> Iterator[int]:
-    """Return the places of the first decisions of blocks, each at most 1/divisor of the rest."""
-    place = 0
-    while True:
-        yield place
-        place += max(1, place // divisor)
-
-
 class _Fitting:
-    """A model as it is being fitted: what all kinds have in common."""
+    """A model as it is being fitted: what all kinds have in common.
+
+    A block is at most 1/``divisor`` of the decisions before it.
+    """
 
     def __init__(self, divisor: int) -> None:
-        self._ahead = _begins(divisor)
-        self._next = next(self._ahead)
+        self._divisor = divisor
+        self._next = 0  # place of the first decision of the next block
         self._begins: list[int] = []
         self._prints: list[Prints] = []
         self._count = 0
@@ -185,7 +179,7 @@ class _Fitting:
         while self._next < self._count + len(batch):
             starts.append(self._next - self._count)
             self._begins.append(self._next)
-            self._next = next(self._ahead)
+            self._next += max(1, self._next // self._divisor)
         self._learn(batch, starts)
         edges = [*([] if starts and starts[0] == 0 else [0]), *starts, len(batch)]
         for a, b in pairwise(edges):

@@ -36,18 +36,12 @@ def no_prefix_support(evidence: Evidence) -> str:
     are too small. "Far" is three standard errors, after adding two more of the largest weights,
     which may be missing from the log by chance.
     """
-    return wrong_propensities(evidence) or no_beginning(evidence) or lost_support(evidence)
-
-
-def no_beginning(evidence: Evidence) -> str:
-    """Return a sentence if no decision began as this policy would; otherwise an empty text.
-
-    A weighted estimate needs at least one such decision. A verdict does not: its bounds are valid
-    without, and refusing after bad luck would select the logs in which a verdict is given.
-    """
-    if evidence.masses[:, 0].any():
-        return ""
-    return f"none of the {len(evidence.masses)} decisions began as this policy would"
+    reason = wrong_propensities(evidence)
+    # A weighted estimate needs a decision that began as the policy would. A verdict does not: its
+    # bounds are valid without, and refusing after bad luck would select the logs that get one.
+    if not reason and not evidence.masses[:, 0].any():
+        return f"none of the {len(evidence.masses)} decisions began as this policy would"
+    return reason or lost_support(evidence)
 
 
 def wrong_propensities(evidence: Evidence) -> str:
@@ -82,8 +76,7 @@ def lost_support(evidence: Evidence) -> str:
             f"was certain to do something that this policy does differently "
             f"({unsupported.mean():.1%} of its choices); a deterministic log gives bounds only"
         )
-    score, least = _farthest(evidence, evidence.masses)
-    return _lacking(least) if score < -_FAR else ""
+    return _lacking(evidence, evidence.masses)
 
 
 def doubtful(evidence: Evidence) -> bool:
@@ -93,8 +86,8 @@ def doubtful(evidence: Evidence) -> bool:
     return bool(far.any()) or float(evidence.unsupported.max()) > 1e-9
 
 
-def _farthest(evidence: Evidence, masses: Array) -> tuple[float, float]:
-    """Return the mean furthest below 1, preceded by its distance in standard errors."""
+def _lacking(evidence: Evidence, masses: Array) -> str:
+    """Return how much of the policy is lacking, by the mean furthest below 1 in standard errors."""
     n = len(masses)
     score, least = math.inf, 1.0
     for action, column in enumerate(masses.T):
@@ -103,7 +96,12 @@ def _farthest(evidence: Evidence, masses: Array) -> tuple[float, float]:
         own = (mean + room - 1.0) / math.hypot(error, room) if room < 1.0 else 0.0
         if own < score:
             score, least = own, mean
-    return score, least
+    if score >= -_FAR:
+        return ""
+    return (
+        f"the log has no support: the weights average {least:.3f} instead of 1, so about "
+        f"{1.0 - least:.0%} of what this policy plays could not occur in the log"
+    )
 
 
 def _possible(evidence: Evidence, action: int, mean: float) -> float:
@@ -135,15 +133,7 @@ def lost_stops(evidence: Evidence) -> str:
                 "the log has no support: it does not stop where this policy stops with probability "
                 f"{mean:.2f}"
             )
-    score, least = _farthest(evidence, evidence.weights)
-    return _lacking(least) if score < -_FAR and evidence.weights.any() else ""
-
-
-def _lacking(mean: float) -> str:
-    return (
-        f"the log has no support: the weights average {mean:.3f} instead of 1, so about "
-        f"{1.0 - mean:.0%} of what this policy plays could not occur in the log"
-    )
+    return _lacking(evidence, evidence.weights) if evidence.weights.any() else ""
 
 
 def effective_by_design(evidence: Evidence) -> float:

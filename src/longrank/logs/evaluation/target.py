@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -55,9 +56,8 @@ def choose(
     length = max((len(decision.order) for decision in decisions), default=0)
     size = max((decision.size or 1 for decision in decisions), default=1)
     choices = np.zeros((len(decisions), length + 1, size + 1))
-    features, generators = getattr(policy, "features", None), _Generators(policy)
-    for decision, place, own in zip(decisions, places, choices, strict=True):
-        rng = generators.at(place)
+    features, generators = getattr(policy, "features", None), _generators(policy, places)
+    for decision, own, rng in zip(decisions, choices, generators, strict=True):
         items, payoffs, given = decision.offer(policy)
         budget, drawn = decision.budget, []
         for _ in range(draws):
@@ -86,20 +86,14 @@ def choose(
     return TargetChoices(random, padded, lengths, choices)
 
 
-class _Generators:
-    """The random numbers of a policy that draws: for a place of the log always the same."""
-
-    def __init__(self, policy: Policy) -> None:
-        self._bits: np.random.PCG64 | None = None
-        if policy.rng is not None:
-            self._bits = np.random.PCG64(int(copy.deepcopy(policy.rng).integers(2**63)))
-            self._start = self._bits.state
-            self._rng = np.random.Generator(self._bits)
-
-    def at(self, place: int) -> np.random.Generator | None:
-        """Return the generator for the decision at a place; None if the policy does not draw."""
-        if self._bits is None:
-            return None
-        self._bits.state = self._start
-        self._bits.advance(place << 32)
-        return self._rng
+def _generators(policy: Policy, places: Sequence[int]) -> Iterator[np.random.Generator | None]:
+    """Yield the random numbers for each place of the log, always the same; None without any."""
+    if policy.rng is None:
+        yield from repeat(None, len(places))
+        return
+    bits = np.random.PCG64(int(copy.deepcopy(policy.rng).integers(2**63)))
+    start, rng = bits.state, np.random.Generator(bits)
+    for place in places:
+        bits.state = start
+        bits.advance(place << 32)
+        yield rng

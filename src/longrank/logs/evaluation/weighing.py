@@ -191,12 +191,8 @@ class _Weighed:
         worst = low + np.where(offered, gains, np.inf).min(axis=1, initial=np.inf)
         best = high + np.where(offered, gains - costs, -np.inf).max(axis=1, initial=-np.inf)
         spent = _dearest(costs, tries)
-        return np.column_stack(
-            [
-                np.where(some, np.minimum(least, worst) - spent, least),
-                np.where(some, np.maximum(most, best), most),
-            ]
-        )
+        least = np.where(some, np.minimum(least, worst) - spent, least)
+        return np.column_stack([least, np.where(some, np.maximum(most, best), most)])
 
     def bounds(self) -> Array:
         """Bound what the policy can have earned; the third column is how likely that is exact.

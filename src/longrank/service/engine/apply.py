@@ -39,8 +39,8 @@ class Learners:
 
     broken: str | None = None  # why learning stopped, if it did
 
-    def __init__(self, store: Store, models: Mapping[int, Model], recent: Recent) -> None:
-        self._store, self._models, self._recent = store, models, recent
+    def __init__(self, models: Mapping[int, Model], recent: Recent) -> None:
+        self._store, self._models, self._recent = recent.store, models, recent
         self._busy: dict[int, Any] = {}  # entries that models in the pool have yet to apply
         self._costs: dict[int, float] = {}  # seconds that a model took for an outcome
         self._lock = threading.Lock()
@@ -134,7 +134,7 @@ class Applier(Learners):
             with self._timed(model):
                 model.apply(self._recent.read_all(batch))
         except Exception:
-            if is_deleted(self._store, model):  # the log is gone too, so nothing is lost
+            if is_deleted(self._store, model.number):  # the log is gone too, so nothing is lost
                 return True
             self.broken = f"model {model.name!r} could not learn the log after entry {model.seq}"
             log.exception(self.broken)
@@ -142,10 +142,10 @@ class Applier(Learners):
         return True
 
 
-def is_deleted(store: Store, model: Model) -> bool:
+def is_deleted(store: Store, number: int) -> bool:
     """Return whether the model was deleted; False if the store cannot be read."""
     try:
-        return all(row.model != model.number for row in store.models())
+        return all(row.model != number for row in store.models())
     except Exception:
         return False
 
@@ -194,14 +194,13 @@ def replay(
         return Model(row.model, row.name, row.created, spec, snapshot)
 
     try:
-        stored = _snapshots(store, row.model, row.name)
-        model = _load(stored[::-1] if fresh else stored, row.name, row.floor, load)
+        model = _load(store, row.model, row.name, row.floor, load, oldest=fresh)
         started = time.monotonic()
         catch_up(store, model, Recent(store, _MAX_REPLAYED), progress)
         if progress is not None and time.monotonic() - started > SAVING:
             progress.save(model)
     except StoreDamaged as error:
-        if all(row.model != other.model for other in store.models()):
+        if is_deleted(store, row.model):
             raise Unknown(f"there is no model {row.name!r} any more") from error
         raise
     return model
@@ -213,8 +212,7 @@ def catch_up(store: Store, model: Model, recent: Recent, progress: Progress | No
         entries = store.after(model.number, model.seq)
         floor = store.floor(model.number)
         if floor > model.seq:  # another process dropped decisions that this one had not applied
-            stored = _snapshots(store, model.number, model.name)
-            _load(stored, model.name, floor, model.restore)
+            _load(store, model.number, model.name, floor, model.restore)
             continue
         if not entries:
             return
@@ -225,19 +223,22 @@ def catch_up(store: Store, model: Model, recent: Recent, progress: Progress | No
             raise type(error)(f"model {model.name!r}: {error}") from error
 
 
-def _snapshots(store: Store, number: int, name: str) -> list[Snapshot | StoreDamaged]:
+def _load(
+    store: Store,
+    number: int,
+    name: str,
+    floor: int,
+    load: Callable[[Snapshot], T],
+    *,
+    oldest: bool = False,
+) -> T:
+    """Load the newest, or oldest, good snapshot from which the log is complete."""
     try:
-        return store.snapshots(number)
+        stored = store.snapshots(number)
     except StoreDamaged as error:
         raise type(error)(f"model {name!r} cannot be loaded: {error}") from error
-
-
-def _load(
-    stored: list[Snapshot | StoreDamaged], name: str, floor: int, load: Callable[[Snapshot], T]
-) -> T:
-    """Load the first good snapshot from which the log is complete."""
     other: OtherVersion | None = None
-    for snapshot in stored:
+    for snapshot in reversed(stored) if oldest else stored:
         if isinstance(snapshot, StoreDamaged):
             log.warning("model %s: %s; using another one", name, snapshot)
         elif snapshot.seq >= floor:

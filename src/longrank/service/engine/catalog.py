@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 import threading
 import time
@@ -12,10 +13,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from longrank.errors import InvalidInput, LongrankError
+from longrank.errors import InvalidInput, LongrankError, unknown
 from longrank.policies import Policy, registry
 from longrank.policies.learning import LearningPolicy
 from longrank.schema import Number, Schema
+from longrank.schema.kinds import KINDS
 from longrank.service.engine.apply import Progress, replay
 from longrank.service.engine.model import Model, Spec, read_spec
 from longrank.service.engine.stats import Stats
@@ -33,6 +35,7 @@ from longrank.service.store.store import Store
 
 log = logging.getLogger("longrank.service")
 RETRY = 60.0  # seconds until a model that could not be loaded is tried again
+_NOT_SERVED = ("cautious", "dep", "oracle")  # never explores; want arrays among their settings
 _FIXED = ("policy", "dim", "max_budget", "settings", "schema")  # the rest of a request may change
 
 
@@ -219,27 +222,27 @@ class Catalog(ABC):
 def _first(spec: Spec) -> Snapshot:
     """Return the first snapshot of a new model, whose policy takes what it needs of the spec."""
     request = spec.request
-    for reserved in ("dim", "max_budget", "rng", "schema"):
-        if reserved in request.settings:
-            raise InvalidInput("settings", f"leave {reserved} to the model", reserved)
-    offered: dict[str, Any] = {"max_budget": request.max_budget, "rng": spec.seed}
-    if request.dim is not None:
-        offered["dim"] = request.dim
-    if request.schema is not None:
-        offered["schema"] = _schema(request.schema)
+    offered = {
+        "dim": request.dim,
+        "max_budget": request.max_budget,
+        "rng": spec.seed,
+        "schema": None if request.schema is None else _schema(request.schema),
+    }
     try:
         policy = registry.make(request.policy, offered, request.settings)
         if not policy.online:
-            rule = (
-                "be one that goes on exploring: this one never tries what it knows little of, and "
-                "would not learn that it is wrong (it is for logs: longrank evaluate)"
+            sentence = (
+                f"{request.policy} cannot serve: it never explores, so it could not correct "
+                "itself; use it with longrank evaluate"
             )
-            raise InvalidInput("policy", rule, repr(request.policy))
+            raise InvalidInput("policy", "be one that explores", request.policy, sentence)
         _check_candidates(request, policy)
         return Snapshot.of(0, policy.to_bytes(), Stats())
     except InvalidInput as error:
         if error.parameter == "name":
-            raise InvalidInput("policy", error.rule, error.value) from None
+            served = [name for name in registry.names() if name not in _NOT_SERVED]
+            rule = f"be one of {', '.join(served)}"
+            raise InvalidInput("policy", rule, unknown(request.policy, served)) from None
         if request.dim is None and "dim" in registry.get(request.policy).needs:
             raise _needs_dim(request) from None
         raise
@@ -271,10 +274,18 @@ def _schema(declared: SchemaRequest) -> Schema:
     fields: dict[str, Any] = {}
     for name, given in declared.fields.items():
         kind, log = (given, False) if isinstance(given, str) else (given.kind, given.log)
+        if kind not in KINDS:
+            rule = f'be one of {", ".join(KINDS)}, or such as {{"kind":"number","log":true}}'
+            raise InvalidInput(f"schema.fields.{name}", rule, repr(kind))
         if log and kind != Number.name:
-            raise InvalidInput(f"fields[{name!r}].log", "be false unless it is a number", kind)
+            rule = "be false unless it is a number"
+            raise InvalidInput(f"schema.fields.{name}.log", rule, kind)
         fields[name] = Number(log=True) if log else kind
-    return Schema(fields, cross=declared.cross, ignore=declared.ignore)
+    try:
+        return Schema(fields, cross=declared.cross, ignore=declared.ignore)
+    except InvalidInput as error:
+        where = re.sub(r"\['(\w+)'\]", r".\1", f"schema.{error.parameter}")
+        raise InvalidInput(where, error.rule, error.value) from None
 
 
 def _named(spec: Spec, error: Exception) -> str:

@@ -34,7 +34,6 @@ from longrank.service.messages import (
     MAX_DIMENSIONS,
     MAX_FIELD_NAME,
     MAX_ID,
-    MAX_PRICE,
     Candidate,
     DecisionRequest,
     Packed,
@@ -47,9 +46,10 @@ from longrank.service.store.records import (
     Matrix,
     Plan,
     SparseMatrix,
+    copied,
     encode,
 )
-from longrank.service.validation_errors import explain
+from longrank.service.validation_errors import explain, in_words
 
 Record = dict[str, Any]
 Given = tuple[NDArray[np.float64], NDArray[np.float64]]  # costs and values, of all candidates
@@ -60,7 +60,6 @@ MAX_ATOMS = 1 << 22  # of all candidates of a round, at 16 bytes each
 TOGETHER = 2048  # candidates checked before other threads get a turn
 FEW = 64  # so many candidates exceed MAX_ATOMS only with long values
 _ID = re.compile(messages.ID)
-_TYPES = {"float32": "<f4", "float64": "<f8"}
 _NO_TRIES = Payoffs([], [0.0])
 _json = msgspec.json.Encoder().encode
 
@@ -87,7 +86,7 @@ def decide(
     """
     spec, now = model.spec.request, access.clock()
     if request.id is not None and not _ID.fullmatch(request.id):
-        raise InvalidInput("id", f"match {messages.ID}", repr(request.id[:80]))
+        raise InvalidInput("id", in_words(messages.ID), repr(request.id[:80]))
     offered = (
         read_records(request, model.schema) if spec.dim is None else read_rows(request, spec.dim)
     )
@@ -229,14 +228,12 @@ def _stored(offered: Offer, *, arrays: bool) -> dict[str, Any]:
 def answer(record: DecisionRecord, model: str) -> messages.DecisionAnswer:
     """Return the answer to a decision."""
     proposal = record.proposal
-    return messages.DecisionAnswer(
-        id=record.id,
+    return copied(
+        record,
+        messages.DecisionAnswer,
         model=model,
-        mode=record.mode,  # type: ignore[arg-type]
         **_shown(record.played),
         version=record.learned,
-        created=record.created,
-        expires=record.expires,
         proposal=None if proposal is None else messages.Proposal(**_shown(proposal)),
     )
 
@@ -305,11 +302,6 @@ def _payoffs(request: DecisionRequest, spec: messages.ModelRequest) -> tuple[Pay
 
 @lru_cache(maxsize=256)  # most rounds of a model have the same payoffs, and Payoffs is immutable
 def _schedule(rewards: tuple[float, ...], losses: tuple[float, ...]) -> Payoffs:
-    for name, numbers in (("rewards", rewards), ("losses", losses)):
-        for i, number in enumerate(numbers):
-            if abs(number) > MAX_PRICE:
-                rule = f"have an absolute value of at most {MAX_PRICE:g}"
-                raise InvalidInput(f"{name}[{i}]", rule, number)
     return Payoffs(rewards, losses)
 
 
@@ -347,21 +339,10 @@ class Offer(NamedTuple):
 # prices
 
 
-def _prices(payoffs: Payoffs, listed: bool = False) -> Given | None:
-    """Return the costs and values of payoffs, unless they are too large; None without any.
-
-    ``listed`` says that they were given in lists, not with the candidates.
-    """
+def _prices(payoffs: Payoffs) -> Given | None:
+    """Return the costs and values of payoffs, None without any."""
     costs, values = payoffs.costs, payoffs.success_values
-    if costs is None or values is None:
-        return None
-    for name, prices in (("cost", costs), ("value", values)):
-        if len(prices) and np.abs(prices).max() > MAX_PRICE:
-            i = int(np.abs(prices).argmax())
-            rule = f"have an absolute value of at most {MAX_PRICE:g}"
-            where = f"{name}s[{i}]" if listed else _where(i, name)
-            raise InvalidInput(where, rule, float(prices[i]))
-    return costs, values
+    return None if costs is None or values is None else (costs, values)
 
 
 # records
@@ -370,8 +351,11 @@ def _prices(payoffs: Payoffs, listed: bool = False) -> Given | None:
 def read_records(request: DecisionRequest, schema: Schema | None) -> Offer:
     """Return the candidates of a model without ``dim``; InvalidInput says what is wrong."""
     if request.candidates is None or request.ids is not None or request.features is not None:
-        rule = "be given, as objects or names, without ids and features: the model takes records"
-        raise InvalidInput("candidates", rule, "ids and features" if request.ids else None)
+        sentence = (
+            "this model takes records: send `candidates` (objects or names), not `ids` and "
+            "`features`"
+        )
+        raise InvalidInput("candidates", "be given without ids and features", None, sentence)
     _refuse_lists(request)
     for i, each in enumerate(request.candidates):
         if not isinstance(each, dict | str):
@@ -413,7 +397,8 @@ def _check_distinct(ids: list[str]) -> None:
         seen.update(ids[i : i + TOGETHER])
     if len(seen) < len(ids):
         ((twice, _),) = Counter(ids).most_common(1)
-        raise InvalidInput("candidates", "have ids that differ as text", repr(twice))
+        sentence = f"ids must be unique; {twice!r} appears twice"
+        raise InvalidInput("candidates", "have unique ids", repr(twice), sentence)
 
 
 def _blame(records: list[Record], context: Record) -> None:
@@ -529,7 +514,7 @@ def read_rows(request: DecisionRequest, dim: int) -> Offer:
     _check_distinct(ids)
     payoffs = _NO_TRIES.priced(costs, values)
     payoffs.check_prices(len(ids))
-    prices = _prices(payoffs, request.candidates is None)
+    prices = _prices(payoffs)
     return Offer(ids, items, items.astype("<f8", copy=False).tobytes(), prices=prices)
 
 
@@ -552,7 +537,7 @@ def _vectors(candidates: Sequence[Any], dim: int) -> list[Candidate]:
     except msgspec.ValidationError as error:
         wrong = explain(error, {"candidates": candidates}, _Vectors)
         rule = wrong.rule
-        if rule in ("be given", "be left out"):
+        if rule in ("be given", "be a field of this request"):
             rule += f": candidates of a model of {dim} features have id and features"
         raise InvalidInput(wrong.parameter, rule, wrong.value) from None
 
@@ -572,7 +557,7 @@ def _items(rows: list[list[float]], dim: int) -> NDArray[np.floating]:
 
 
 def _unpacked(packed: Packed, count: int) -> NDArray[np.floating]:
-    kind = np.dtype(_TYPES[packed.dtype])
+    kind = np.dtype(packed.dtype).newbyteorder("<")
     total, rest = divmod(len(packed.data), kind.itemsize)
     if rest or (total % count if count else total) or (count and not total):
         rule = f"hold {count} rows of {packed.dtype}"

@@ -69,9 +69,8 @@ class Engine(views.Views):
         self._blocking = Verbs(self, decide.Access(self._append, _read, *rest))
         self._follower = None
         if not store.exclusive:
-            following = self._recent, self._suspend, self.stopping
-            self._follower = Follower(store, self._numbers, *following)
-        self._applier = self._follower or Applier(store, self._numbers, self._recent)
+            self._follower = Follower(self._numbers, self._recent, self._suspend, self.stopping)
+        self._applier = self._follower or Applier(self._numbers, self._recent)
         self._renewed = self._followed = 0.0  # when the store last answered, of the monotonic clock
 
     def start(self) -> Engine:

@@ -7,17 +7,10 @@ import threading
 from collections.abc import Callable, Mapping
 from itertools import accumulate
 
-from longrank.service.engine.apply import (
-    Learners,
-    Progress,
-    Recent,
-    catch_up,
-    is_deleted,
-)
+from longrank.service.engine.apply import Learners, Progress, Recent, catch_up, is_deleted
 from longrank.service.engine.model import Model
 from longrank.service.errors import ServiceError, Stopped
 from longrank.service.store.records import DECISION, OUTCOME, Entry
-from longrank.service.store.store import Store
 from longrank.service.store.writer import Append
 
 log = logging.getLogger("longrank.service")
@@ -39,13 +32,12 @@ class Follower(Learners):
 
     def __init__(
         self,
-        store: Store,
         models: Mapping[int, Model],
         recent: Recent,
         suspend: Suspend,
         stopping: threading.Event,
     ) -> None:
-        super().__init__(store, models, recent)
+        super().__init__(models, recent)
         self._suspend, self._stopping = suspend, stopping
         self._position: int | None = None  # entries up to this one are applied to all models
         self._followed: dict[int, Model] = {}
@@ -166,5 +158,5 @@ class Follower(Learners):
 
     def _failed(self, model: Model, error: Exception) -> None:
         self._followed.pop(model.number, None)  # once it can be used it catches up from the log
-        if not is_deleted(self._store, model):
+        if not is_deleted(self._store, model.number):
             self._suspend(model.number, model.name, error)

@@ -128,7 +128,7 @@ class Keys:
         """
         if self._is_admins(found):
             return ADMIN
-        if not self._store.exclusive and self._aged():
+        if not self._store.exclusive and time.monotonic() - self._read > MAX_AGE:
             raise NotReady("the keys cannot be read at the moment; try again soon")
         row = self._rows.get(found)
         if row is None or (row.model == ADMIN and self._admin is not None):
@@ -140,9 +140,6 @@ class Keys:
     def _load(self, began: float, stamp: object) -> None:
         self._rows = {row.digest: row for row in self._store.all_keys()}
         self._stamp, self._read = stamp, began
-
-    def _aged(self) -> bool:
-        return time.monotonic() - self._read > MAX_AGE
 
     def _is_admins(self, found: bytes) -> bool:
         return self._admin is not None and hmac.compare_digest(found, self._admin)

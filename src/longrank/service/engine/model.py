@@ -171,11 +171,9 @@ class Model:
         self, items: Candidates, order: list[int], payoffs: Payoffs, context: Context | None = None
     ) -> Ranking:
         """Return the receipt of a sequence that the caller chose."""
-        policy = self.view.policy
-        if context is None:
-            return policy.receipt(items, payoffs, order)
-        with self._encoding:
-            return policy.receipt(items, payoffs, order, context=context)
+        given = {} if context is None else {"context": context}
+        with self._encoding if given else nullcontext():
+            return self.view.policy.receipt(items, payoffs, order, **given)
 
     def apply(
         self, changes: Iterable[Change], after_each: Callable[[Model], None] | None = None

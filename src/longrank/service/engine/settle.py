@@ -11,7 +11,8 @@ from contextlib import suppress
 import msgspec
 
 from longrank.decision import Ranking
-from longrank.errors import InvalidInput
+from longrank.errors import InvalidInput, plural
+from longrank.payoffs import MAX_PRICE
 from longrank.service import messages
 from longrank.service.engine.decide import Access
 from longrank.service.engine.model import Model
@@ -92,7 +93,7 @@ def expire(model: Model, decided: Entry, store: Store, now: float, timeout: floa
     request = OutcomeRequest(tried=tried, succeeded=False, reason="no outcome")
     outcome = check(request, record, now, model.spec.request.mode, automatic=True)
     try:
-        store.append(_draft(model, record, outcome)).result(timeout)
+        store.writer.append(_draft(model, record, outcome)).result(timeout)
     except Duplicate:
         log.debug("model %s: the outcome of %s arrived as it expired", model.name, decided.id)
 
@@ -187,10 +188,10 @@ def _left_out(request: OutcomeRequest, ids: list[str], failures: int) -> list[in
 def _costs(given: list[float], tried: int) -> list[float]:
     """Return what each try really cost."""
     if len(given) != tried:
-        raise InvalidInput("costs", f"have {tried} numbers, one for each try", len(given))
+        raise InvalidInput("costs", f"have {plural(tried, 'number')}, one for each try", len(given))
     for i, cost in enumerate(given):
-        if not 0.0 <= cost <= messages.MAX_PRICE:
-            rule = f"be at least 0 and at most {messages.MAX_PRICE:g}"
+        if not 0.0 <= cost <= MAX_PRICE:
+            rule = f"be at least 0 and at most {MAX_PRICE:g}"
             raise InvalidInput(f"costs[{i}]", rule, cost)
     return [float(cost) for cost in given]
 
@@ -212,9 +213,11 @@ def _observed(request: OutcomeRequest, ids: list[str]) -> tuple[int, bool]:
             raise InvalidInput("succeeded_id", "agree with tried and succeeded", position)
         return position, True
     if tried is None or succeeded is None:
-        raise InvalidInput("tried, succeeded", "both be given, or succeeded_id", "neither")
+        only = "tried" if tried is not None else "succeeded" if succeeded is not None else ""
+        got = f"only {only}" if only else "neither"
+        raise InvalidInput("tried, succeeded", "both be given, or succeeded_id", got)
     if tried > len(ids):
         raise InvalidInput("tried", f"be at most {len(ids)}, the sequence's length", tried)
     if succeeded and tried == 0:
-        raise InvalidInput("tried", "be at least 1 where something succeeded", 0)
+        raise InvalidInput("tried", "be at least 1 if the last attempt succeeded", 0)
     return tried, succeeded

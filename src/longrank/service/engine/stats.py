@@ -125,10 +125,8 @@ class Series(msgspec.Struct, array_like=True):
 
     def copy(self) -> Series:
         """Return a copy that does not change as this one goes on counting."""
-        numbers, watched = self.numbers.copy(), self.watched.copy()
-        return Series(
-            self.places, self.start, numbers, self.tiers, self.oldest, watched, self.marks
-        )
+        own = {"numbers": self.numbers.copy(), "watched": self.watched.copy()}
+        return msgspec.structs.replace(self, **own)
 
     def _look_for_change(self, name: str, at: float, good: bool, estimate: float) -> None:
         """Look for a change of a candidate that has numbers of its own."""
@@ -136,9 +134,7 @@ class Series(msgspec.Struct, array_like=True):
         if own is None:
             return
         place = (own - _NAMES) // WIDTH * WATCHED
-        missing = place + WATCHED - len(self.watched)
-        if missing > 0:
-            self.watched.extend([0.0] * missing)
+        self.watched.extend([0.0] * (place + WATCHED - len(self.watched)))
         change = detect_change(self.watched, place, at, good, estimate)
         if change is not None:
             marks = [*self.marks, Mark(name, *change)]  # copies keep theirs
@@ -152,27 +148,24 @@ class Series(msgspec.Struct, array_like=True):
         self.numbers.extend([0.0] * (place + WIDTH - len(self.numbers)))
         return place
 
-    def _begin(self, start: float) -> Numbers:
-        self.start = start
-        self.numbers = [0.0] * (_NAMES + WIDTH * len(self.places))
-        return self.numbers
-
     def _bucket(self, at: float) -> Numbers:
         """Return the numbers of the bucket that a time belongs to: the last one, or a new one."""
         width = TIERS[0][0]
         if self.numbers and self.start - CLOCK_SET_BACK <= at < self.start + width:
             return self.numbers
         start = at // width * width
-        if not self.numbers:
-            self.tiers = self.tiers or [[] for _ in TIERS]
-            return self._begin(start)
-        self.tiers = [tier.copy() for tier in self.tiers]
-        if start < self.start:  # a clock that was ahead must not move time forward
-            self._join(start)
-            return self.numbers
-        self.tiers[0].append((self.start, pack(self.numbers)))
-        self._age(start)
-        return self._begin(start)
+        if self.numbers:
+            self.tiers = [tier.copy() for tier in self.tiers]
+            if start < self.start:  # a clock that was ahead must not move time forward
+                self._join(start)
+                return self.numbers
+            self.tiers[0].append((self.start, pack(self.numbers)))
+            self._age(start)
+        elif not self.tiers:
+            self.tiers = [[] for _ in TIERS]
+        self.start = start
+        self.numbers = [0.0] * (_NAMES + WIDTH * len(self.places))
+        return self.numbers
 
     def _join(self, start: float) -> None:
         """Begin the last bucket earlier, together with all that begin after it."""
@@ -389,9 +382,8 @@ class Stats(msgspec.Struct, array_like=True):
             self.spent, *self.spent_rest = exact_sum(self.spent, *self.spent_rest, outcome.spent)
         self.estimated += outcome.estimated
         missing = outcome.tried - len(self.tried)
-        if missing > 0:
-            self.tried.extend([0] * missing)
-            self.succeeded.extend([0] * missing)
+        self.tried.extend([0] * missing)
+        self.succeeded.extend([0] * missing)
         for i in range(outcome.tried):
             self.tried[i] += 1
         if outcome.succeeded:

@@ -18,7 +18,7 @@ from longrank.service import messages
 from longrank.service.engine.model import Model
 from longrank.service.engine.views import Wanted
 from longrank.service.export import spooled
-from longrank.service.http.problems import status_of
+from longrank.service.http.problems import sentence, status_of
 from longrank.service.http.routes import EXPORTS
 from longrank.service.http.service import Load, Reply, Service, Shape
 
@@ -95,7 +95,7 @@ async def settle_many(
 ) -> messages.BatchAnswer:
     outcomes = await service.engine.aio.settle_many(name, body.outcomes)
     results = [
-        messages.BatchResult(item.id, status_of(outcome), detail=str(outcome))
+        messages.BatchResult(item.id, status_of(outcome), detail=sentence(outcome))
         if isinstance(outcome, Exception)
         else messages.BatchResult(item.id, 200, outcome)
         for item, outcome in zip(body.outcomes, outcomes, strict=True)

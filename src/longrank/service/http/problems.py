@@ -74,16 +74,23 @@ def report(error: Exception, request_id: str) -> tuple[int, dict[str, str], byte
     if status == 503:
         headers.setdefault("Retry-After", RETRY_AFTER)
     parameter = error.parameter if isinstance(error, Refused) else None
-    detail = str(error)
     if isinstance(error, InvalidInput):
         parameter = json_path(error.parameter)
-        detail = f"{parameter} must {error.rule}"
-        if "features" not in _STEPS.split(parameter):  # their values stay in the request
-            detail += f", got {error.value}"
-    detail = detail[:_MAX_DETAIL]
+    detail = sentence(error)[:_MAX_DETAIL]
     title = HTTPStatus(status).phrase
     problem = ProblemDetails("about:blank", title, status, detail, request_id, parameter)
     return status, headers, msgspec.json.encode(problem)
+
+
+def sentence(error: Exception) -> str:
+    """Return what an error says, in the words of JSON."""
+    if not isinstance(error, InvalidInput) or error.sentence:
+        return str(error)
+    parameter, value = json_path(error.parameter), str(error.value)
+    told = f"{parameter} must {error.rule.replace('or None', 'or null')}"
+    if "features" in _STEPS.split(parameter):  # their values stay in the request
+        return told
+    return f"{told}, got {'null' if value == 'None' else value}"
 
 
 def json_path(parameter: str) -> str:

@@ -56,7 +56,7 @@ FIELD = re.compile(r"{(\w+)}")
 JSON = "application/json"
 HTML = "text/html; charset=utf-8"
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
-EXPORTS = {"parquet": "application/vnd.apache.parquet", "jsonl": "application/jsonl"}
+EXPORTS = {"jsonl": "application/jsonl", "parquet": "application/vnd.apache.parquet"}
 Cursor = Annotated[str, Meta(pattern="^[0-9]{1,18}$")]
 Limit = Annotated[int, Meta(ge=1, le=500)]
 Text = Annotated[str, Meta(min_length=1, max_length=messages.MAX_ID)]
@@ -324,8 +324,8 @@ class Endpoints:
 
     @endpoint("export", "GET", "/v1/models/{name}/export", "decisions:export", "model", bytes,
               query=("format",), media=tuple(EXPORTS.values()), large=True)  # fmt: skip
-    def export(self, model: messages.Name, format: messages.ExportFormat = "parquet") -> None:
-        """Export all decisions and their outcomes as Parquet or JSON Lines."""
+    def export(self, model: messages.Name, format: messages.ExportFormat = "jsonl") -> None:
+        """Export all decisions and their outcomes as JSON Lines or Parquet."""
 
     @endpoint("createModel", "PUT", "/v1/models/{name}", "models:create_model", "admin",
               messages.ModelAnswer, more={201: messages.ModelCreated})  # fmt: skip

@@ -83,19 +83,16 @@ class PostgresStore(Store):
     blob, key = "BYTEA", "BIGINT PRIMARY KEY"
     exists = "SELECT 1 FROM to_regclass(?) AS found WHERE found IS NOT NULL"
 
-    def __init__(self, url: str, *, max_queued: int = 4096) -> None:
+    def __init__(self, url: str) -> None:
         self._url = url
         self._leases = _Leases(self)
-        super().__init__(max_queued=max_queued)
+        super().__init__()
 
     def connect(self, *, write: bool) -> Session:
-        return self._connect(statement_timeout=APPEND if write else STATEMENT)
+        return self.open(statement_timeout=APPEND if write else STATEMENT)
 
-    def connect_for_leases(self) -> Session:
-        """Open a connection that the server ends when this process is silent."""
-        return self._connect(statement_timeout=STATEMENT, idle_session_timeout=LEASE)
-
-    def _connect(self, **seconds: float) -> Session:
+    def open(self, **seconds: float) -> Session:
+        """Open a connection with these settings of the server."""
         settings = _SERVER | {name: f"{1000 * value:.0f}" for name, value in seconds.items()}
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
         return PostgresSession(
@@ -112,20 +109,16 @@ class PostgresStore(Store):
         return self._leases.holds(model)
 
     def renew(self, models: Collection[int]) -> None:
-        try:
+        with self.translated():
             self._leases.renew(models)
-        except self.failures as error:
-            raise self.failed(error) from error
 
     def save_snapshot(self, model: int, snapshot: Snapshot) -> None:
         if not self.lead(model):
             super().save_snapshot(model, snapshot)
             return
         body, total = snapshot.packed()
-        try:
+        with self.translated():
             self._leases.write(lambda s: sql.save_snapshot(s, model, snapshot.seq, body, total))
-        except self.failures as error:
-            raise self.failed(error) from error
 
     def stamp(self) -> object:
         digest = "count(*), coalesce(sum(hashtextextended(encode(spec, 'hex'), model)), 0)"
@@ -149,10 +142,10 @@ class PostgresStore(Store):
 
     def _prepare(self, session: Session) -> None:
         """Create what is missing, one process after the other; the next waits for its turn."""
-        session.execute(f"SET idle_session_timeout = {1000 * PREPARING:.0f}")
-        session.execute(f"SET idle_in_transaction_session_timeout = {1000 * PREPARING:.0f}")
-        session.execute(f"SET statement_timeout = {1000 * STATEMENT:.0f}")
-        session.execute(f"SET lock_timeout = {1000 * STATEMENT:.0f}")
+        for silence in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
+            session.execute(f"SET {silence} = {1000 * PREPARING:.0f}")
+        for duration in ("statement_timeout", "lock_timeout"):
+            session.execute(f"SET {duration} = {1000 * STATEMENT:.0f}")
         session.execute("SELECT pg_advisory_lock(?, 0)", (LOCK,))
         session.execute(f"SET lock_timeout = {1000 * LOCK_WAIT:.0f}")
         try:
@@ -192,7 +185,8 @@ class _Leases:
     def _renew(self, models: Collection[int]) -> None:
         began = time.monotonic()
         if self._session is None:
-            self._session = self._store.connect_for_leases()
+            timeouts = {"statement_timeout": STATEMENT, "idle_session_timeout": LEASE}
+            self._session = self._store.open(**timeouts)
         wanted = sorted(set(models) - self._held)
         take = "SELECT m FROM unnest(?::int[]) AS m WHERE pg_try_advisory_lock(?, m)"
         taken = self._session.execute(take, (wanted, UPKEEP))

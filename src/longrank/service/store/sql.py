@@ -208,19 +208,21 @@ def expire_key(session: Session, model: int, name: str, at: float, event: EventR
         "UPDATE keys SET expires = CASE WHEN expires < ? THEN expires ELSE ? END "
         "WHERE model = ? AND id = ? RETURNING id"
     )
-    found = bool(list(session.execute(sql, (at, at, model, name))))
-    if found:
-        add_event(session, event)
-    return found
+    return _change_key(session, event, sql, at, at, model, name)
 
 
 def delete_key(session: Session, model: int, name: str, event: EventRow) -> bool:
     """Delete a key; return whether it existed."""
     sql = "DELETE FROM keys WHERE model = ? AND id = ? RETURNING id"
-    found = bool(list(session.execute(sql, (model, name))))
-    if found:
+    return _change_key(session, event, sql, model, name)
+
+
+def _change_key(session: Session, event: EventRow, sql: str, *args: Any) -> bool:
+    """Run a statement; if it returns a row, add an event. Return whether it did."""
+    changed = bool(list(session.execute(sql, args)))
+    if changed:
         add_event(session, event)
-    return found
+    return changed
 
 
 # events
@@ -253,8 +255,7 @@ def last_seq(session: Session) -> int:
 
 def find(session: Session, model: int, name: str) -> tuple[Entry | None, Entry | None]:
     """Return a decision and its outcome, by the decision's id."""
-    sql = f"SELECT {COLUMNS} FROM log WHERE model = ? AND id = ?"
-    found = {row[2]: checked(row) for row in session.execute(sql, (model, name))}
+    found = {each.kind: each for each in _entries(session, "model = ? AND id = ?", model, name)}
     return found.get(DECISION), found.get(OUTCOME)
 
 
@@ -274,14 +275,12 @@ def numbers(session: Session, model: int, names: Sequence[str]) -> dict[str, int
 
 def after(session: Session, model: int, seq: int, limit: int = 1000) -> list[Entry]:
     """Return a model's entries after ``seq``, in order."""
-    sql = f"SELECT {COLUMNS} FROM log WHERE model = ? AND seq > ? ORDER BY seq LIMIT ?"
-    return [checked(row) for row in session.execute(sql, (model, seq, limit))]
+    return _entries(session, "model = ? AND seq > ? ORDER BY seq LIMIT ?", model, seq, limit)
 
 
 def between(session: Session, seq: int, last: int = 2**62) -> list[Entry]:
     """Return the entries of all models after ``seq`` and up to ``last``, in order."""
-    sql = f"SELECT {COLUMNS} FROM log WHERE seq > ? AND seq <= ? ORDER BY seq"
-    return [checked(row) for row in session.execute(sql, (seq, last))]
+    return _entries(session, "seq > ? AND seq <= ? ORDER BY seq", seq, last)
 
 
 def heads(session: Session, seq: int, last: int, limit: int) -> list[tuple[int, int, int]]:
@@ -307,12 +306,17 @@ def oldest(session: Session, model: int, after: int, limit: int) -> list[Settled
 
 
 def _decisions(session: Session, which: str, *args: int) -> list[Settled]:
-    sql = f"SELECT {COLUMNS} FROM log WHERE model = ? AND kind = 0 AND {which} LIMIT ?"
-    settled = f"SELECT {COLUMNS} FROM log WHERE model = ? AND id = ? AND kind = 1"
+    settled = "model = ? AND id = ? AND kind = 1"
     return [
-        (entry, next(map(checked, session.execute(settled, (entry.model, entry.id))), None))
-        for entry in map(checked, list(session.execute(sql, args)))
+        (entry, next(iter(_entries(session, settled, entry.model, entry.id)), None))
+        for entry in _entries(session, f"model = ? AND kind = 0 AND {which} LIMIT ?", *args)
     ]
+
+
+def _entries(session: Session, which: str, *args: Any) -> list[Entry]:
+    """Return the entries of the log that fulfil a condition."""
+    sql = f"SELECT {COLUMNS} FROM log d WHERE {which}"
+    return [checked(row) for row in session.execute(sql, args)]
 
 
 def pending(session: Session, model: int, now: float) -> int:
@@ -326,11 +330,9 @@ def overdue(
     session: Session, model: int, since: float, now: float, limit: int = 500
 ) -> list[Entry]:
     """Return decisions without an outcome that expired after ``since`` and by ``now``."""
-    sql = (
-        f"SELECT {COLUMNS} FROM log d WHERE model = ? AND kind = 0 AND expires > ? "
-        f"AND expires <= ? AND {_OPEN} ORDER BY expires LIMIT ?"
-    )
-    return [checked(row) for row in session.execute(sql, (model, since, now, limit))]
+    which = "model = ? AND kind = 0 AND expires > ? AND expires <= ?"
+    which = f"{which} AND {_OPEN} ORDER BY expires LIMIT ?"
+    return _entries(session, which, model, since, now, limit)
 
 
 def count(session: Session, model: int) -> int:

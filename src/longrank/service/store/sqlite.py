@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import apsw
@@ -28,14 +28,7 @@ class SqliteStore(Store):
 
     failures = (apsw.Error, OSError, UnicodeDecodeError)
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        max_queued: int = 4096,
-        vfs: str | None = None,
-        shared: bool = False,
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, vfs: str | None = None) -> None:
         if version() < MIN_VERSION:
             minimum = ".".join(map(str, MIN_VERSION))
             raise StoreFailed(
@@ -44,9 +37,9 @@ class SqliteStore(Store):
             )
         self.path = Path(path)
         self._vfs = vfs
-        self._guard = None if shared or vfs else _Lock(self.path)
+        self._guard = None if vfs else _locked(self.path)
         try:
-            super().__init__(max_queued=max_queued)
+            super().__init__()
         except BaseException:
             self._release()
             raise
@@ -76,18 +69,15 @@ class SqliteStore(Store):
         return super().failed(error)
 
     def verify(self, stopping: Callable[[], bool] = lambda: False) -> None:
-        session = self.connect()
-        try:
+        with self.translated(), closing(self.connect()) as session:
             session.set_progress_handler(stopping, _STEPS)
-            for (found,) in session.execute("PRAGMA integrity_check(1)"):
-                if found != "ok":
-                    raise StoreDamaged(f"{self.path} is damaged: {found}; restore it from a backup")
-        except apsw.InterruptError as error:
-            raise Stopped("stopped while the store was read") from error
-        except self.failures as error:
-            raise self.failed(error) from error
-        finally:
-            session.close()
+            try:
+                results = list(session.execute("PRAGMA integrity_check(1)"))
+            except apsw.InterruptError as error:
+                raise Stopped("stopped while the store was read") from error
+        for (result,) in results:
+            if result != "ok":
+                raise StoreDamaged(f"{self.path} is damaged: {result}; restore it from a backup")
         super().verify(stopping)
 
     def worth_verifying(self) -> bool:
@@ -102,32 +92,28 @@ class SqliteStore(Store):
 
     def _release(self) -> None:
         if self._guard is not None:
-            self._guard.release()
+            with suppress(OSError):
+                os.close(self._guard)
             self._guard = None
 
 
-class _Lock:
-    """A lock on a file beside the store, released when the process ends."""
+def _locked(path: Path) -> int:
+    """Lock a file beside the store until it is closed, or the process ends; return it."""
+    import fcntl
 
-    def __init__(self, path: Path) -> None:
-        import fcntl
-
-        name = f"{path}.lock"
-        try:
-            self._file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise StoreFailed(f"cannot open {name}: {error.strerror}") from error
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._file)
-            raise InUse(
-                f"{path} is in use by another process; several processes need PostgreSQL"
-            ) from None
-
-    def release(self) -> None:
-        with suppress(OSError):
-            os.close(self._file)
+    name = f"{path}.lock"
+    try:
+        file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StoreFailed(f"cannot open {name}: {error.strerror}") from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(file)
+        raise InUse(
+            f"{path} is in use by another process; several processes need PostgreSQL"
+        ) from None
+    return file
 
 
 def version() -> tuple[int, ...]:

@@ -6,15 +6,14 @@ import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 from urllib.parse import unquote
 
 from longrank.service.errors import Busy, Stopped, StoreDamaged, StoreFailed, sentence
 from longrank.service.store import sql
-from longrank.service.store.records import Draft, Entry, Snapshot
+from longrank.service.store.records import Snapshot
 from longrank.service.store.sql import Session
 from longrank.service.store.writer import Writer
 
@@ -28,22 +27,19 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _PASSWORD = re.compile(r"\bpassword\s*=\s*('[^']*'|[^\s&]*)", re.IGNORECASE)
 
 
-def open_store(where: str, *, max_queued: int = 4096) -> Store:
-    """Open a SQLite file by its path, or a PostgreSQL database by its URL.
-
-    More than ``max_queued`` writes that wait are refused.
-    """
+def open_store(where: str) -> Store:
+    """Open a SQLite file by its path, or a PostgreSQL database by its URL."""
     try:
         if where.startswith(POSTGRES):
             from longrank.service.store.postgres import PostgresStore
 
-            return PostgresStore(where, max_queued=max_queued)
+            return PostgresStore(where)
         if _SCHEME.match(where) or _PASSWORD.search(where):
             begin = " or ".join(POSTGRES)
             raise StoreFailed(f"the store must be a path, or begin with {begin}")
         from longrank.service.store.sqlite import SqliteStore
 
-        return SqliteStore(where, max_queued=max_queued)
+        return SqliteStore(where)
     except (StoreFailed, StoreDamaged) as error:  # databases quote what they cannot parse
         if (text := hide_password(str(error), where)) == str(error):
             raise
@@ -102,20 +98,15 @@ class Store(ABC):
     blob, key = "BLOB", "INTEGER PRIMARY KEY"
     exists = "SELECT 1 FROM sqlite_master WHERE name = ?"
 
-    def __init__(self, *, max_queued: int = 4096) -> None:
+    def __init__(self) -> None:
         self._closed = False
         self._pool = _Pool(lambda: self.connect(write=False))
-        try:
-            session = self.connect(write=True)
-            try:
+        with self.translated():
+            with closing(self.connect(write=True)) as session:
                 self._prepare(session)
-            finally:
-                session.close()
             self.writer = Writer(
-                lambda: self.connect(write=True), self.failures, max_queued, alone=self.exclusive
+                lambda: self.connect(write=True), self.failures, alone=self.exclusive
             )
-        except self.failures as error:
-            raise self.failed(error) from error
 
     @abstractmethod
     def connect(self, *, write: bool) -> Session:
@@ -206,10 +197,6 @@ class Store(ABC):
 
     # the log
 
-    def append(self, draft: Draft) -> Future[Entry]:
-        """Append to the log: see :meth:`Writer.append`."""
-        return self.writer.append(draft)
-
     find = _reads(sql.find)
     numbers = _reads(sql.numbers)
     after = _reads(sql.after)
@@ -262,9 +249,14 @@ class Store(ABC):
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Lend a connection to read from; the database's failures become ours."""
+        with self.translated(), self._pool.lend() as session:
+            yield session
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Raise the database's failures as ours."""
         try:
-            with self._pool.lend() as session:
-                yield session
+            yield
         except self.failures as error:
             raise self.failed(error) from error
 

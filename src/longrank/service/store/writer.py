@@ -75,12 +75,11 @@ class Writer:
         self,
         connect: Callable[[], sql.Session],
         failures: tuple[type[Exception], ...],
-        max_queued: int,
         *,
         alone: bool = True,
     ) -> None:
         self._connect, self._failures, self._alone = connect, failures, alone
-        self.max_queued = max_queued
+        self.max_queued = 4096  # writes that wait; further ones are refused
         self.committed: Committed = lambda appends: appends
         self.batches = 0
         self.failing: str | None = None
@@ -178,9 +177,11 @@ class Writer:
 
     def _write(self, batch: list[Item]) -> Sequence[Item]:
         """Write a batch; return what may be acknowledged now, with its results."""
+        appends = [item for item in batch if isinstance(item, Append)]
+        calls = [item for item in batch if isinstance(item, Call)]
         try:
             session = self._reopen() if self._session is None else self._session
-            _transact(session, batch)
+            _transact(session, appends, calls)
         except Exception as error:
             self._abandon()  # undo the transaction
             if not isinstance(error, self._failures):
@@ -190,11 +191,9 @@ class Writer:
             raise StoreFailed(self.failing) from error
         self.batches += 1
         self.failing = None
-        appends = [item for item in batch if isinstance(item, Append)]
-        done: list[Item] = [item for item in batch if isinstance(item, Call)]
         seqs = [append.result.seq for append in appends if isinstance(append.result, Entry)]
         self._last = max(seqs, default=self._last)
-        return [*done, *self.committed(appends)] if appends else done
+        return [*calls, *self.committed(appends)] if appends else calls
 
     def _abandon(self) -> None:
         session, self._session = self._session, None
@@ -216,20 +215,18 @@ class Writer:
         return session
 
 
-def _transact(session: sql.Session, batch: list[Item]) -> None:
+def _transact(session: sql.Session, appends: list[Append], calls: list[Call]) -> None:
     """Append all drafts and make all calls in one transaction; set the result of each."""
     session.execute(sql.BEGIN)
-    appends = [item for item in batch if isinstance(item, Append)]
     if appends:
-        results = insert(session, [item.draft for item in appends])
+        results = insert(session, [append.draft for append in appends])
         for append, result in zip(appends, results, strict=True):
             append.result = result
-    for call in batch:
-        if isinstance(call, Call):
-            try:
-                call.result = call.work(session)
-            except ServiceError as error:
-                call.result = error
+    for call in calls:
+        try:
+            call.result = call.work(session)
+        except ServiceError as error:
+            call.result = error
     session.execute("COMMIT")
 
 

@@ -36,7 +36,7 @@ export class Model {
       share: new Chart("Share of traffic: who is tried first", { format: percent, stacked: true, top: 1 }),
       volume: new Chart("Tries per minute", { format: (x, axis) => shown(x, axis ? 1 : 1).replace(/\.0$/, "") }),
       cost: new Chart("Cost of a try", { format: (x) => money(x, "") }),
-      results: new Chart("What became of decisions, per minute", { format: (x) => shown(x, 1).replace(/\.0$/, ""), stacked: true }),
+      results: new Chart("Results of decisions, per minute", { format: (x) => shown(x, 1).replace(/\.0$/, ""), stacked: true }),
     };
     this.nothing = element("section", { class: "card empty", "aria-label": "Nothing to show", hidden: "" });
     this.candidates = element("section", { class: "card", "aria-label": "Candidates" });

@@ -23,25 +23,14 @@ def module(monkeypatch, tmp_path):
         sys.modules.pop(name, None)
 
 
-def test_both_halves_have_as_many_data_sets(module):
+def test_data_sets_become_numbers_and_tasks_and_a_missing_package_is_named(module):
     sets = module("sets")
     assert len(sets.names("choose")) == len(sets.names("report")) == 15
     assert not set(sets.names("choose")) & set(sets.names("report"))
-
-
-def test_categories_become_codes_and_missing_numbers_the_median(module):
-    sets = module("sets")
     assert sets.coded(["b", "a", "b"]).tolist() == [1.0, 0.0, 1.0]
-    assert sets.coded(["1", "nan", "3", "9"]).tolist() == [1.0, 3.0, 3.0, 9.0]
-
-
-def test_tasks_are_classes_from_frequent_to_rare(module):
+    assert sets.coded(["1", "nan", "3", "9"]).tolist() == [1.0, 3.0, 3.0, 9.0]  # the median
     classes = np.repeat(np.arange(6), [700, 100, 80, 60, 57, 3])
-    assert module("sets").pivots(classes) == [1, 3, 4]
-
-
-def test_a_package_that_is_missing_is_named(module):
-    sets = module("sets")
+    assert sets.pivots(classes) == [1, 3, 4]  # from frequent to rare
     with pytest.raises(sets.Missing, match="no_such_package"):
         sets._inside("no_such_package", "file")
 

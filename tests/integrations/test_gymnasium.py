@@ -87,9 +87,8 @@ def test_a_seed_determines_the_rounds_and_the_truth_stays():
 
 
 def test_a_candidate_tried_again_is_a_wasted_try():
-    env = CascadeEnv(
-        LogisticWorld([-40.0, 0.0], items=3, seed=1), Payoffs.linear(3, attempt_cost=0.1)
-    )
+    world = LogisticWorld([-40.0, 0.0], items=3, seed=1)
+    env = CascadeEnv(world, Payoffs.linear(3, attempt_cost=0.1))
     for seed in range(50):
         env.reset(seed=seed)
         if not env.dealt.play(np.arange(3)).succeeded:

@@ -329,7 +329,8 @@ EVERY = (NUMBERS, ARRAYS, PAYOFFS, OUTCOMES, LEARNERS, FEATURES, SCHEMAS, POLICI
 
 
 @pytest.mark.parametrize(
-    ("message", "call"), [case for refused in EVERY for case in refused.items()], ids=str
+    ("message", "call"),
+    [pytest.param(*case, id=case[0]) for refused in EVERY for case in refused.items()],
 )
 def test_what_cannot_be_is_refused_in_one_sentence(message, call):
     with pytest.raises(InvalidInput, match=f"^{message}$"):

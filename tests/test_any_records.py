@@ -127,9 +127,10 @@ def test_every_odd_value_after_every_kind_of_field(first):
 
 PRICE = {
     "zero": [None, math.nan, 0, -0.0, np.float32(0), Decimal(0)],
-    "number": [1, 1.5, Decimal("1.5"), Fraction(1, 3), np.float32(1.5), np.int64(2), 5e-324, 1e100],
+    "number": [1, 1.5, Decimal("1.5"), Fraction(1, 3), np.float32(1.5), np.int64(2), 5e-324, 1e12],
     "no number": [True, np.bool_(True), "1", "", 1j, b"1", [1.0], {}, object(), np.eye(2)],
-    "not finite": [math.inf, 10**400, Decimal("inf"), Decimal("1e9999"), 1e101, 1.7e308],
+    "not finite": [math.inf, 10**400, Decimal("inf"), Decimal("1e9999")],
+    "too large": [1e13, 1.7e308],
 }
 
 
@@ -146,7 +147,7 @@ def test_a_price_is_a_number_or_missing(kind, name):
             assert found.tolist() == [0.1, 0.0 if kind == "zero" else float(value)]
             assert np.isfinite(policy.propose(asked, PAYOFFS).values).all()
         else:
-            rule = r"^(candidate 0, field '\w+'|costs|values) must be "
+            rule = r"^(candidate 0, field '\w+'|costs|values) must (be|have) "
             with pytest.raises(InvalidInput, match=rule):
                 policy.rank(asked, PAYOFFS)
     if name == "cost":

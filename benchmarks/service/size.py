@@ -97,7 +97,7 @@ def long_log(folder: Path, count: int) -> None:
             for future in [engine.store.writer.append(draft) for draft in drafts]:
                 future.result()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        with spooled(engine, "m") as file:
+        with spooled(engine, "m", "parquet") as file:
             size = file.seek(0, 2)
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
         print(f"export of {count:,}: {size / 1e6:.0f} MB, {grown:.0f} MB more of memory")

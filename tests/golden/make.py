@@ -211,7 +211,7 @@ def make_logs(folder: Path) -> None:
             ask(*call)
         talk(ask, range(8))
         for name in ("shadow", "priced"):
-            exported = ask("GET", f"/v1/models/{name}/export")[1]
+            exported = ask("GET", f"/v1/models/{name}/export?format=parquet")[1]
             (folder / f"export-{name}.parquet").write_bytes(exported)
     for path in sorted(folder.iterdir()):
         decisions, learned = read_log(path)

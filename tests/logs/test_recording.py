@@ -13,9 +13,9 @@ from longrank.logs import History, check, record, write
 def test_parquet_without_pyarrow_says_what_to_install(sound, tmp_path, monkeypatch):
     write(tmp_path / "log.parquet", sound())
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"reading Parquet .* 'longrank\[logs\]'"):
+    with pytest.raises(MissingExtra, match=r"reading Parquet .* '\.\[logs\]'"):
         History(tmp_path / "log.parquet")
-    with pytest.raises(MissingExtra, match=r"writing Parquet .* 'longrank\[logs\]'"):
+    with pytest.raises(MissingExtra, match=r"writing Parquet .* '\.\[logs\]'"):
         write(tmp_path / "again.parquet", sound())
 
 

@@ -96,7 +96,7 @@ def lived(request, tmp_path_factory):
         clock.now += 2000.0
         settle(waiting)
         path = folder / "export.parquet"
-        with spooled(engine, "m") as file:
+        with spooled(engine, "m", "parquet") as file:
             path.write_bytes(file.read())
         yield request.param, model, path, budgets
 

@@ -119,7 +119,7 @@ def test_an_export_is_read_by_bytes_and_sent_from_a_file(http, monkeypatch):
 
     monkeypatch.setattr(http.engine.store, "oldest", recorded)
     monkeypatch.setattr(export, "BYTES", 4000)  # about five decisions
-    answer = http.get("/v1/models/m/export")
+    answer = http.get("/v1/models/m/export?format=parquet")
     assert answer.status_code == 200
     rows = pq.read_table(io.BytesIO(answer.content)).to_pylist()
     assert [row["id"] for row in rows] == [f"d{i}" for i in range(40)]

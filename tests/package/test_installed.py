@@ -30,7 +30,6 @@ NEEDS = {
     "report .": "experiments",
     "reproduce": "experiments",
     "serve": "service",
-    "doctor": "service",
     "backup copy.db": "service",
 }
 LOG = "".join(
@@ -67,7 +66,7 @@ def test_every_module_imports_and_every_command_has_a_help(installed, extra, whe
             assert not problem, f"{module}: {problem}"
         elif problem:  # of another extra: it says so, or names a package of that extra
             kind, _, missing = problem.partition(": ")
-            assert f"longrank[{home}]" in missing or not missing.startswith("longrank"), problem
+            assert f".[{home}]" in missing or not missing.startswith("longrank"), problem
             assert kind in ("MissingExtra", "ModuleNotFoundError"), problem
     assert len(found["helps"]) > 20
     assert not any(found["helps"].values()), found["helps"]
@@ -95,6 +94,15 @@ def test_a_command_without_its_extra_says_which_one_in_one_sentence(environment,
         said = environment(extra).run(*command.split(), cwd=tmp_path, code=2)
         assert said.splitlines() == [sentence]
     assert not [path for path in tmp_path.iterdir() if path.name != ".cache"]
+
+
+def test_the_doctor_checks_kernels_without_an_extra_and_says_what_the_rest_needs(
+    environment, tmp_path
+):
+    bare = environment("bare")
+    output, errors = bare.start([*bare.longrank, "doctor"], tmp_path).communicate(timeout=300)
+    assert output.startswith("ok   kernels")
+    assert "`longrank doctor` needs more packages: pip install '.[service]'" in errors
 
 
 def test_reading_parquet_and_running_on_a_cluster_say_what_they_need(environment, tmp_path):

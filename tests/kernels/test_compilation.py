@@ -198,9 +198,8 @@ def test_a_filled_cache_is_read_where_no_folder_can_be_written(tmp_path):
     code = "import numpy as np\nfrom longrank.kernels.length import best_length, probe_is_due\n"
     code += "assert probe_is_due(16) and not probe_is_due(17)\n" * 2
     code += "best_length(np.ones(1), np.ones(1), np.zeros(2), 1.0)"
-    for folder in (tmp_path, tmp_path / "empty"):
-        warned = run(READ_ONLY + code, LONGRANK_KERNELS="compiled", NUMBA_CACHE_DIR=str(folder))
-        assert warned.count("no folder for compiled kernels can be written") == 1
+    warned = run(READ_ONLY + code, LONGRANK_KERNELS="compiled", NUMBA_CACHE_DIR=str(tmp_path))
+    assert warned.count("no folder for compiled kernels can be written") == 1
 
 
 @pytest.mark.compiled

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+Array = NDArray[np.float64]  # of any number of dimensions
 Vector = NDArray[np.float64]  # of one dimension
 Matrix = NDArray[np.float64]  # of two
 Indices = NDArray[np.int64]

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.arrays import Indices, Matrix, Vector
 from longrank.datasets.mnist import Images
 from longrank.datasets.ratings import Ratings
 from longrank.errors import InvalidInput, needs_extra
 from longrank.jobs import one_thread
 
 Arrays = dict[str, NDArray[Any]]
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 _ROWS = 10_000
 
@@ -135,7 +134,7 @@ def _singular(matrix: Any, dim: int, rng: np.random.Generator) -> tuple[Matrix, 
     return _signed(left[:, order]), values[order]
 
 
-def _most(counts: NDArray[Any], number: int | None) -> NDArray[np.int64]:
+def _most(counts: NDArray[Any], number: int | None) -> Indices:
     """Return the codes with the highest counts, in increasing order."""
     if number is None or number >= len(counts):
         return np.arange(len(counts))

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank import packing
+from longrank.arrays import Indices, Matrix, Vector
 from longrank.datasets import mnist, questions, ratings, stored
-from longrank.datasets.embed import Arrays, Matrix, Vector, embed_images, embed_ratings
+from longrank.datasets.embed import Arrays, embed_images, embed_ratings
 from longrank.datasets.stored import AnyPath, data_folder
 from longrank.errors import BadFile, InvalidInput, needs_extra
 from longrank.plugins import entry_points, load_entry_point
@@ -60,7 +60,7 @@ class Table:
     items: Matrix
     chances: Vector
     embedding_items: Matrix
-    labels: NDArray[np.int64] | None = None
+    labels: Indices | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

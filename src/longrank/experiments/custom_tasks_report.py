@@ -12,9 +12,9 @@ from pathlib import Path
 from statistics import fmean
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank import __version__
+from longrank.arrays import Vector
 from longrank.document.blocks import (
     Beside,
     Block,
@@ -35,8 +35,6 @@ from longrank.experiments.results import ResultRow
 from longrank.experiments.scores import Score, Scores, mean
 from longrank.experiments.settings import readable
 from longrank.experiments.tables import Comparison, PaperTable, label
-
-Vector = NDArray[np.float64]
 
 TITLE = "Ranking experiments: results"
 FEW_ROUNDS = 200

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Indices
 from longrank.datasets import Table, table
 from longrank.experiments.figures import average_rewards
 from longrank.features import Mixture
@@ -64,12 +64,12 @@ def route(payments: int, seed: int) -> DeskRun:
     world, policy, random = PaymentDesk(seed=seed), recommended(rng=seed), Random(rng=seed)
     fixed = np.array(fixed_list())
 
-    def ours(payment: Payment) -> NDArray[np.int64]:
+    def ours(payment: Payment) -> Indices:
         ranking = policy.rank(payment.items, payment.worth, context=payment.context)
         policy.learn(ranking, payment.play(ranking.order))
         return ranking.order
 
-    ways: dict[str, Callable[[Payment], NDArray[np.int64]]] = {
+    ways: dict[str, Callable[[Payment], Indices]] = {
         "random order": lambda payment: random.rank(payment.items, payment.worth).order,
         "cheapest first": lambda payment: np.argsort([x["cost"] for x in payment.items])[:TRIES],
         "best fixed list": lambda _: fixed,

@@ -9,8 +9,8 @@ from statistics import fmean, median
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Vector
 from longrank.document.blocks import Block, Grid, Picture, Prose
 from longrank.document.numbers import number
 from longrank.errors import needs_extra
@@ -20,7 +20,7 @@ from longrank.experiments.scores import Key, Score, Scores
 from longrank.experiments.settings import LATENT, fees
 from longrank.experiments.tables import PAPER_TASKS, SIX, in_order, label
 
-Curves = Mapping[str, Sequence[NDArray[np.float64]]]  # policy -> the rewards of each shuffle
+Curves = Mapping[str, Sequence[Vector]]  # policy -> the rewards of each shuffle
 Measured = Mapping[str, Mapping[int, float]]  # policy -> budget -> value
 
 # One look per policy, everywhere: colours of equal lightness steps, and different dashes.

@@ -9,16 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank import Outcome, Payoffs, Policy, unit_rows
+from longrank.arrays import Flags, Matrix, Order, Vector
 from longrank.jobs import one_thread
 from longrank.links import LOGISTIC
 
 Play = Callable[[], object]
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Order = NDArray[np.int64]
 _PAUSE = 0.2  # seconds
 
 
@@ -144,11 +141,10 @@ class NumpyInd:
 
 K, D, B, ROUNDS = 100, 10, 10, 200
 
-Wins = NDArray[np.bool_]
-RoundPlay = Callable[[Matrix, Wins], None]
+RoundPlay = Callable[[Matrix, Flags], None]
 
 
-def rounds(dim: int = D, items: int = K, count: int = ROUNDS) -> list[tuple[Matrix, Wins]]:
+def rounds(dim: int = D, items: int = K, count: int = ROUNDS) -> list[tuple[Matrix, Flags]]:
     """Matrices of items on the unit sphere, and which of them succeed."""
     rng = np.random.default_rng(0)
     truth = rng.normal(size=dim)
@@ -159,7 +155,7 @@ def rounds(dim: int = D, items: int = K, count: int = ROUNDS) -> list[tuple[Matr
 def playing(policy: Policy, payoffs: Payoffs) -> RoundPlay:
     """One round of a policy."""
 
-    def play(items: Matrix, wins: Wins) -> None:
+    def play(items: Matrix, wins: Flags) -> None:
         ranking = policy.rank(items, payoffs)
         policy.learn(ranking, Outcome(*_outcome(wins[ranking.order])))
 
@@ -169,7 +165,7 @@ def playing(policy: Policy, payoffs: Payoffs) -> RoundPlay:
 def playing_numpy(plain: NumpyInd, payoffs: Payoffs) -> RoundPlay:
     """One round of the numpy version."""
 
-    def play(items: Matrix, wins: Wins) -> None:
+    def play(items: Matrix, wins: Flags) -> None:
         order = plain.rank(items, payoffs)
         tried, succeeded = _outcome(wins[order])
         plain.learn(items[order[:tried]], succeeded)
@@ -177,13 +173,13 @@ def playing_numpy(plain: NumpyInd, payoffs: Payoffs) -> RoundPlay:
     return play
 
 
-def _outcome(wins: Wins) -> tuple[int, bool]:
+def _outcome(wins: Flags) -> tuple[int, bool]:
     """How many items are tried until one succeeds, and whether one does."""
     hits = np.flatnonzero(wins)
     return (int(hits[0]) + 1, True) if hits.size else (len(wins), False)
 
 
-def through(play: RoundPlay, dealt: list[tuple[Matrix, Wins]]) -> Callable[[], None]:
+def through(play: RoundPlay, dealt: list[tuple[Matrix, Flags]]) -> Callable[[], None]:
     """Play all rounds in one call."""
 
     def play_all() -> None:

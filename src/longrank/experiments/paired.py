@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from math import inf, isfinite, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Vector
 from longrank.experiments.results import ResultRow
 from longrank.experiments.scores import Score
 
 LEVEL = 0.95
-Vector = NDArray[np.float64]
 BySeed = Mapping[int, Vector]  # what each round of a shuffle adds to the NCR
 
 

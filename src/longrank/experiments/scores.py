@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Vector
 from longrank.experiments.results import ResultRow
 
 _MEANS = ("cumulative_reward", "cr_rand", "cr_max", "ncr", "ncr_published", "mean_length")
@@ -45,7 +45,7 @@ class Score:
     ncr_published: float
     mean_length: float
     seconds: float
-    rewards: NDArray[np.float64] | None
+    rewards: Vector | None
     rows: tuple[ResultRow, ...]
     held_out: tuple[ResultRow, ...]
     spent: float | None = None

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from longrank import packing
+from longrank.arrays import Matrix
 from longrank.datasets import TASKS, Table, data_folder, table
-from longrank.datasets.embed import Matrix
 from longrank.datasets.tasks import kept
 from longrank.errors import InvalidInput, unknown
 from longrank.experiments.settings import LATENT, Settings

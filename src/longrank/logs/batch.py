@@ -10,14 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.arrays import Array, Flags, Indices
 from longrank.decision import Outcome
 from longrank.logs.columns import PAID
 from longrank.logs.decision import Decision
 from longrank.payoffs import Payoffs
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 Prints = NDArray[np.uint64]
 

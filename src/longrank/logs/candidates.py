@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank import checks
+from longrank.arrays import Array, Indices
 from longrank.errors import InvalidInput
 from longrank.logs.columns import IDS, Row
 from longrank.rows import Slot
@@ -66,9 +66,7 @@ class CandidateReader:
         self._texts: dict[str, Any] = {}
         self._letters = 0  # in these texts
 
-    def candidates(
-        self, row: Row, items: NDArray[np.float64] | None, named: bool
-    ) -> Offered | None:
+    def candidates(self, row: Row, items: Array | None, named: bool) -> Offered | None:
         """Return the candidates; ``named`` if plain names are records too."""
         if row.get("candidates") is None:
             return None
@@ -148,7 +146,7 @@ class CandidateReader:
         return meaning
 
 
-def played(row: Row, offered: Offered | None, size: int | None) -> NDArray[np.int64]:
+def played(row: Row, offered: Offered | None, size: int | None) -> Indices:
     """Return what was played, as indices."""
     column = "order"
     if row.get("order") is None:
@@ -170,7 +168,7 @@ def played(row: Row, offered: Offered | None, size: int | None) -> NDArray[np.in
     return np.array(entries, np.int64)
 
 
-def two_readings(row: Row, order: NDArray[np.int64], offered: Offered | None) -> str:
+def two_readings(row: Row, order: Indices, offered: Offered | None) -> str:
     """Return the column whose whole numbers were read as positions, and may be ids.
 
     Empty where ``ids`` says what they are, or both come to the same.
@@ -184,7 +182,7 @@ def two_readings(row: Row, order: NDArray[np.int64], offered: Offered | None) ->
     return column if [names.index(each) for each in entries] != order.tolist() else ""
 
 
-def attempted(row: Row, order: NDArray[np.int64] | None, offered: Offered | None) -> int:
+def attempted(row: Row, order: Indices | None, offered: Offered | None) -> int:
     """Return the number of attempts, where ``tried`` lists them."""
     entries = listed(row, "tried")
     if order is None:

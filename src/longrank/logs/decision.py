@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Array, Indices
 from longrank.decision import Outcome, Ranking
 from longrank.errors import InvalidInput
 from longrank.explanation import Names
@@ -32,10 +32,10 @@ class Decision:
 
     row: int
     id: str | int
-    order: NDArray[np.int64]
+    order: Indices
     outcome: Outcome | None
-    items: NDArray[np.float64] | None = None
-    features: NDArray[np.float64] | None = None
+    items: Array | None = None
+    features: Array | None = None
     candidates: list[Record] | None = None
     context: Record | None = None
     time: float | None = None
@@ -44,7 +44,7 @@ class Decision:
     patience: float = 1.0
     budget: int | None = None
     propensity: float | None = None
-    prefix_propensities: NDArray[np.float64] | None = None
+    prefix_propensities: Array | None = None
     policy_version: str | int | None = None
     learned: bool = True
     not_attributable: tuple[int, ...] = ()
@@ -56,9 +56,7 @@ class Decision:
         assert self.outcome is not None
         return self.outcome
 
-    def observed(
-        self, rows: NDArray[np.float64] | SparseRows | None = None
-    ) -> tuple[Ranking, Outcome]:
+    def observed(self, rows: Array | SparseRows | None = None) -> tuple[Ranking, Outcome]:
         """Return the receipt and the outcome to learn from, without the failures left out.
 
         ``rows`` are the features to learn; by default those of the log, or else the items; there
@@ -98,7 +96,7 @@ class Decision:
             return ranking.planned(self.patience, sample=features.carried(prepared)), outcome
         return self.observed(None if features is None else self.rows_by(features))
 
-    def rows_by(self, features: Features) -> NDArray[np.float64] | SparseRows | None:
+    def rows_by(self, features: Features) -> Array | SparseRows | None:
         """Return the rows that ``features`` makes of what was played; None if the log has them."""
         if isinstance(features, Records):
             if self.candidates is None:
@@ -147,7 +145,7 @@ class Decision:
         priced = self.payoffs.has_prices
         return (self.payoffs.along(self.order) if priced else self.payoffs).reward(self.ended)
 
-    def paid(self, payoffs: Payoffs) -> NDArray[np.float64]:
+    def paid(self, payoffs: Payoffs) -> Array:
         """Return what each attempt along the order costs, shape (n,).
 
         Really, where the outcome says so; otherwise as planned in ``payoffs``.

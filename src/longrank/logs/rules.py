@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank import checks, kernels
+from longrank.arrays import Array, Indices
 from longrank.decision import Outcome
 from longrank.errors import InvalidInput
 from longrank.logs.batch import fingerprint
@@ -31,7 +31,6 @@ from longrank.payoffs import Payoffs
 from longrank.schema import Record, Schema, read_prices
 
 T = TypeVar("T")
-Array = NDArray[np.float64]
 Prices = tuple[Array | None, Array | None]
 MAX_SQUARE = 3.0 * checks.UNIT  # squared norm of a row: the item, Polynomial's constant, products
 MAX_MADE_SQUARE = 10_000.0  # of rows that a feature map made of the items in the log
@@ -209,7 +208,7 @@ class Rules:
 
     def _agree(
         self,
-        order: NDArray[np.int64],
+        order: Indices,
         features: Array | None,
         items: Array | None,
         records: list[Record] | None,
@@ -314,7 +313,7 @@ def _matrix(column: str, value: Any) -> Array:
     return matrix.astype(np.float64, copy=False)
 
 
-def _outcome(row: Row, order: NDArray[np.int64] | None, offered: Offered | None) -> Outcome:
+def _outcome(row: Row, order: Indices | None, offered: Offered | None) -> Outcome:
     value = row.get("tried")
     if value is None:
         raise InvalidInput("tried", "be a whole number", "nothing")
@@ -333,7 +332,7 @@ def _outcome(row: Row, order: NDArray[np.int64] | None, offered: Offered | None)
         raise InvalidInput(PAID, error.rule, error.value) from None
 
 
-def _prices(row: Row, size: int | None, order: NDArray[np.int64] | None) -> Prices:
+def _prices(row: Row, size: int | None, order: Indices | None) -> Prices:
     """Return costs and values of the candidates, each of which may be missing."""
     both: list[Array | None] = [None, None]
     for i, column in enumerate(PRICES):

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank import kernels
-from longrank.arrays import Matrix
+from longrank.arrays import Matrix, Vector
 from longrank.contents import Broken, Contents, Sizes, listed, mapped, numbers, show, whole, wholes
 from longrank.errors import BadFile
 from longrank.kernels.numbers import SAMPLE
@@ -270,7 +269,7 @@ def _fits(size: int, widths: Mapping[str, int]) -> bool:
     return sum(widths.values()) + min(size, MAX_EMBEDDING) <= MAX_EMBEDDED
 
 
-def _count_norms(seen: Matrix, norms: NDArray[np.float64]) -> tuple[float, float]:
+def _count_norms(seen: Matrix, norms: Vector) -> tuple[float, float]:
     """Add norms to the sum and the number of those seen, so that no single one sets the scale.
 
     A norm counts at most as ``MAX_NORM`` times the mean so far; so does the mean of the first few

@@ -10,8 +10,8 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Vector
 from longrank.errors import InvalidInput, plural
 from longrank.schema.kinds import Category, Embedding, Kind, Number, Tags
 
@@ -161,7 +161,7 @@ def read_list(value: Any, kind: str, where: str) -> list[Any] | None:
     raise InvalidInput(where, _as_before(kind), shorten(value))
 
 
-def read_embedding(value: Any, width: int, where: str) -> NDArray[np.float64] | None:
+def read_embedding(value: Any, width: int, where: str) -> Vector | None:
     """A list of numbers, folded to its width if it is longer than any."""
     given = read_list(value, "embedding", where)
     if not given:
@@ -181,7 +181,7 @@ def read_embedding(value: Any, width: int, where: str) -> NDArray[np.float64] | 
     return vector
 
 
-def fold(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+def fold(vector: Vector) -> Vector:
     """Fold a long vector into ``MAX_EMBEDDING`` numbers: each is added to one, with a sign.
 
     Inner products are kept in the mean.

@@ -7,14 +7,14 @@ import math
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank import checks
+from longrank.arrays import Flags, Indices, Order, Vector
 from longrank.decision import Outcome
 from longrank.errors import InvalidInput
 from longrank.links import LOGISTIC
 from longrank.payoffs import Payoffs
-from longrank.simulation.worlds import IndependentRound, Record, Vector, World
+from longrank.simulation.worlds import IndependentRound, Record, World
 
 REGIONS = ("eu", "us", "apac")
 ACQUIRERS = ("north", "south", "east", "west")
@@ -45,7 +45,7 @@ class CheckoutRound(IndependentRound):
         super().__init__(routes, draws, chances, context)
         self.finals = finals
 
-    def play(self, order: NDArray[np.int64]) -> Outcome:
+    def play(self, order: Order) -> Outcome:
         for tried, route in enumerate(order.tolist(), 1):
             draw, chance = self.draws[route], self.chances[route]
             if draw < chance:
@@ -54,7 +54,7 @@ class CheckoutRound(IndependentRound):
                 return Outcome(tried, False)
         return Outcome(len(order), False)
 
-    def value(self, order: NDArray[np.int64], payoffs: Payoffs) -> float:
+    def value(self, order: Order, payoffs: Payoffs) -> float:
         return float(self.values(order[np.newaxis], payoffs)[0, -1])
 
     def optimum(self, payoffs: Payoffs) -> float:
@@ -62,7 +62,7 @@ class CheckoutRound(IndependentRound):
         tries = min(payoffs.budget, len(self.chances))
         return float(self.values(all_sequences(len(self.chances), tries), payoffs).max())
 
-    def plan(self, payoffs: Payoffs) -> NDArray[np.int64]:
+    def plan(self, payoffs: Payoffs) -> Order:
         """Return the sequence of a planner that knows all ``chances`` but not ``finals``.
 
         This is what a policy with perfect estimates plays: the largest probabilities first, cut at
@@ -73,7 +73,7 @@ class CheckoutRound(IndependentRound):
         order = np.argsort(-self.chances, kind="stable")[: payoffs.budget]
         return order[: payoffs.best_length(self.chances[order])]
 
-    def values(self, orders: NDArray[np.int64], payoffs: Payoffs) -> Vector:
+    def values(self, orders: Indices, payoffs: Payoffs) -> Vector:
         """Return the expected reward of every prefix of the sequences, shape (n, length + 1)."""
         chances, finals = self.chances[orders], self.finals[orders]
         rewards = payoffs.rewards[: orders.shape[1]]
@@ -92,7 +92,7 @@ class CheckoutRound(IndependentRound):
 
 
 @cache
-def all_sequences(routes: int, tries: int) -> NDArray[np.int64]:
+def all_sequences(routes: int, tries: int) -> Indices:
     """All sequences of ``tries`` routes; the shorter ones are their prefixes."""
     sequences = list(itertools.permutations(range(routes), tries))
     return np.array(sequences, np.int64).reshape(len(sequences), tries)
@@ -151,7 +151,7 @@ class CheckoutWorld(World):
             for i, (region, acquirer) in enumerate(zip(self._regions, self._acquirers, strict=True))
         ]
         self._fees = rng.uniform(0.01, 0.2, self.routes)
-        self._outages: dict[int, NDArray[np.int64]] = {}
+        self._outages: dict[int, Indices] = {}
 
     def deal(self, t: int) -> CheckoutRound:
         rng = np.random.default_rng([self.seed, 1 + checks.whole("t", t)])
@@ -195,7 +195,7 @@ class CheckoutWorld(World):
         chances = LOGISTIC.probability(logits)
         return CheckoutRound(records, rng.random(self.routes), chances, finals, context)
 
-    def _states(self, t: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def _states(self, t: int) -> tuple[Flags, Flags]:
         """Return which routes are down, and of which that is known."""
         epoch, now = divmod(t, EPOCH)
         if epoch not in self._outages:

@@ -10,15 +10,15 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank import checks
+from longrank.arrays import Order, Vector
 from longrank.errors import InvalidInput
 from longrank.links import LOGISTIC
 from longrank.payoffs import Payoffs
 from longrank.schema import priced
 from longrank.simulation.checkout import CheckoutRound, all_sequences
-from longrank.simulation.worlds import Record, Vector
+from longrank.simulation.worlds import Record
 
 TRIES = 3
 MARGIN = 0.12  # of the amount: what the shop earns with a sale
@@ -89,7 +89,7 @@ class Payment(CheckoutRound):
         """What the payment is worth, without prices: policies read those of the records."""
         return Payoffs([self.margin] * TRIES, [0.0] * (TRIES + 1))
 
-    def account(self, order: NDArray[np.int64]) -> tuple[float, float, float]:
+    def account(self, order: Order) -> tuple[float, float, float]:
         """Return what a sequence earns, what it pays in fees, and 1 if it is approved."""
         outcome = self.play(order)
         tried = [self.items[i] for i in order[: outcome.tried].tolist()]
@@ -99,7 +99,7 @@ class Payment(CheckoutRound):
         fees -= tried[-1]["value"]
         return self.margin - fees, fees, 1.0
 
-    def best(self) -> NDArray[np.int64]:
+    def best(self) -> Order:
         """Return the best of all sequences, for one who knows all chances."""
         orders = all_sequences(len(self.chances), TRIES)
         values = self.values(orders, self.payoffs)

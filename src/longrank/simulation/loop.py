@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank import checks
+from longrank.arrays import Indices, Vector
 from longrank.errors import InvalidInput
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
@@ -26,12 +26,12 @@ class Run:
     ``lengths`` were committed to and ``tried`` of them were tried.
     """
 
-    rewards: NDArray[np.float64]
-    expected: NDArray[np.float64]
-    optimum: NDArray[np.float64]
-    hindsight: NDArray[np.float64]
-    lengths: NDArray[np.int64]
-    tried: NDArray[np.int64]
+    rewards: Vector
+    expected: Vector
+    optimum: Vector
+    hindsight: Vector
+    lengths: Indices
+    tried: Indices
 
 
 def simulate(

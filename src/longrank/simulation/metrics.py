@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Vector
 from longrank.errors import InvalidInput
 from longrank.simulation.loop import Run
-
-Vector = NDArray[np.float64]
 
 
 def cumulative_reward(run: Run) -> float:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank import kernels
+from longrank.arrays import Flags, Indices, Matrix, Vector
 from longrank.decision import Outcome, Ranking
 from longrank.features import Coverage, Plain
 from longrank.payoffs import Payoffs
@@ -37,10 +37,10 @@ class Stream:
         Cost of an attempt with each item, shape (n,); None if all costs are in the payoffs.
     """
 
-    items: NDArray[np.float64]
-    starts: NDArray[np.int64]
-    wins: NDArray[np.bool_]
-    costs: NDArray[np.float64] | None = None
+    items: Matrix
+    starts: Indices
+    wins: Flags
+    costs: Vector | None = None
 
     @classmethod
     def of(cls, world: TableWorld) -> Stream:
@@ -73,7 +73,7 @@ class Stream:
             return payoffs
         return payoffs.priced(self.costs[self.starts[t] : self.starts[t + 1]])
 
-    def hindsight(self, payoffs: Payoffs) -> NDArray[np.float64]:
+    def hindsight(self, payoffs: Payoffs) -> Vector:
         """Return the reward of a clairvoyant in every round; CR_max is the sum."""
         if self.costs is not None:
             net = np.where(self.wins, payoffs.rewards[0] - self.costs, payoffs.losses[0])
@@ -122,10 +122,10 @@ class StreamRun:
     ``spent`` counts the costs of candidates; ``policy`` is the policy after the last round.
     """
 
-    rewards: NDArray[np.float64]
-    lengths: NDArray[np.int64]
-    tried: NDArray[np.int64]
-    spent: NDArray[np.float64]
+    rewards: Vector
+    lengths: Indices
+    tried: Indices
+    spent: Vector
     policy: Policy
 
 
@@ -187,7 +187,7 @@ def _in_prefixes(policy: Policy, stream: Stream, payoffs: Payoffs) -> bool:
     )
 
 
-def _enough_to_go_on(payoffs: Payoffs) -> NDArray[np.float64]:
+def _enough_to_go_on(payoffs: Payoffs) -> Vector:
     """Find for every length a probability that makes each further try worthwhile.
 
     A try after i others pays by itself if p rewards[i] + (1 - p) losses[i + 1] >= losses[i].
@@ -200,10 +200,10 @@ def _enough_to_go_on(payoffs: Payoffs) -> NDArray[np.float64]:
 
 def _prefix(
     policy: Policy,
-    items: NDArray[np.float64],
-    wins: NDArray[np.bool_],
+    items: Matrix,
+    wins: Flags,
     payoffs: Payoffs,
-    enough: NDArray[np.float64],
+    enough: Vector,
 ) -> Ranking | None:
     """Rank as far as the first success, where it is certain that the whole budget is committed to.
 

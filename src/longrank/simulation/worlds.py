@@ -11,9 +11,10 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from longrank import checks
+from longrank.arrays import Flags, Indices, Matrix, Vector
 from longrank.decision import Outcome
 from longrank.errors import InvalidInput
 from longrank.features import Coverage
@@ -23,8 +24,6 @@ from longrank.links import LOGISTIC, Link
 from longrank.payoffs import Payoffs
 from longrank.policies import Oracle
 
-Vector = NDArray[np.float64]
-Items = NDArray[np.float64]
 Record = dict[str, Any]
 
 
@@ -39,26 +38,26 @@ class Round(ABC):
     items: Any
 
     def __init__(
-        self, items: Items | list[Record], draws: Vector, context: Record | None = None
+        self, items: Matrix | list[Record], draws: Vector, context: Record | None = None
     ) -> None:
         self.items = items
         self.draws = draws
         self.context = context
 
     @abstractmethod
-    def probabilities(self, order: NDArray[np.int64]) -> Vector:
+    def probabilities(self, order: Indices) -> Vector:
         """Return the true probabilities along an order, each given that those above failed."""
 
     @abstractmethod
     def optimum(self, payoffs: Payoffs) -> float:
         """Return the expected reward of the benchmark, which knows the truth."""
 
-    def play(self, order: NDArray[np.int64]) -> Outcome:
+    def play(self, order: Indices) -> Outcome:
         """Try the items in this order until one succeeds."""
         hits = np.flatnonzero(self.draws[order] < self.probabilities(order))
         return Outcome(int(hits[0]) + 1, True) if hits.size else Outcome(len(order), False)
 
-    def value(self, order: NDArray[np.int64], payoffs: Payoffs) -> float:
+    def value(self, order: Indices, payoffs: Payoffs) -> float:
         """Return the true expected reward of a sequence.
 
         No cascade ends early here, whatever patience the payoffs assume.
@@ -83,7 +82,7 @@ class IndependentRound(Round):
 
     def __init__(
         self,
-        items: Items | list[Record],
+        items: Matrix | list[Record],
         draws: Vector,
         chances: Vector,
         context: Record | None = None,
@@ -91,7 +90,7 @@ class IndependentRound(Round):
         super().__init__(items, draws, context)
         self.chances = chances
 
-    def probabilities(self, order: NDArray[np.int64]) -> Vector:
+    def probabilities(self, order: Indices) -> Vector:
         return self.chances[order]
 
     def optimum(self, payoffs: Payoffs) -> float:
@@ -105,7 +104,7 @@ class IndependentRound(Round):
         return _clairvoyant(payoffs, self.draws < self.chances)
 
 
-def _clairvoyant(payoffs: Payoffs, wins: NDArray[np.bool_]) -> float:
+def _clairvoyant(payoffs: Payoffs, wins: Flags) -> float:
     """What is earned by who knows which items succeed: one of them at once, or giving up."""
     nothing = float(payoffs.losses[0])
     if not (payoffs.budget and wins.any()):
@@ -118,14 +117,14 @@ def _clairvoyant(payoffs: Payoffs, wins: NDArray[np.bool_]) -> float:
 class DependentRound(Round):
     """A round in which success depends on what the items above cover."""
 
-    items: Items
+    items: Matrix
 
-    def __init__(self, items: Items, draws: Vector, oracle: Oracle) -> None:
+    def __init__(self, items: Matrix, draws: Vector, oracle: Oracle) -> None:
         super().__init__(items, draws)
         self.oracle = oracle
         self.prepared = oracle.features.encode(items, oracle.learner.dim)
 
-    def probabilities(self, order: NDArray[np.int64]) -> Vector:
+    def probabilities(self, order: Indices) -> Vector:
         rows = self.oracle.features.along(self.prepared, order)
         return self.oracle.learner.link.probability(rows @ self.oracle.learner.weights)
 
@@ -155,7 +154,7 @@ class _DrawnWorld(World):
         self.dim = checks.whole("dim", dim, minimum=1)
         self.seed = checks.whole("seed", seed)
 
-    def _draw(self, t: int) -> tuple[Items, Vector]:
+    def _draw(self, t: int) -> tuple[Matrix, Vector]:
         rng = np.random.default_rng([self.seed, checks.whole("t", t)])
         items = rng.standard_normal((self.size, self.dim))
         items /= np.linalg.norm(items, axis=1, keepdims=True)

@@ -10,8 +10,8 @@ from functools import cached_property
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Array, Indices
 from longrank.document.blocks import Block, Drawing, Field, Grid, Heading, Prose
 from longrank.document.charts import LETTER, NARROW, Chart
 from longrank.document.numbers import fitted, number, span
@@ -29,7 +29,6 @@ from longrank.payoffs import Payoffs
 from longrank.policies import Policy
 from longrank.schema import identities
 
-Array = NDArray[np.float64]
 Curve = list[tuple[int, float, float]]  # decisions so far, mean value, standard error
 Policies = Mapping[str, Policy]
 UNCHANGED = "unchanged"
@@ -51,8 +50,8 @@ def percent(share: float) -> str:
 class Positions:
     """How often each position was tried, how often it succeeded, and what was spent on it."""
 
-    tried: NDArray[np.int64]
-    succeeded: NDArray[np.int64]
+    tried: Indices
+    succeeded: Indices
     spent: Array
 
     @property
@@ -140,7 +139,7 @@ def by_candidate(
     return Candidates(len(decisions), first, tried, succeeded, costs)
 
 
-def lengths(history: History) -> NDArray[np.int64]:
+def lengths(history: History) -> Indices:
     """Count the sequences of length 0, 1, ... in a log."""
     counts = np.zeros(1, np.int64)
     for batch in history.batches():
@@ -489,7 +488,7 @@ def _curves(
     return chart
 
 
-def _bars(rates: NDArray[np.float64], width: float) -> Chart:
+def _bars(rates: Array, width: float) -> Chart:
     highest = float(np.nanmax(rates, initial=0.0)) or 1.0
     every = math.ceil(len(rates) / (width / 24.0))  # numbers do not overlap
     chart = Chart(

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Array
 from longrank.document.numbers import plain_number, rounded
 from longrank.logs.abilities import NEEDS, Checked
 from longrank.logs.evaluation.evidence import Evidence
@@ -29,8 +29,6 @@ from longrank.logs.evaluation.intervals import (
 )
 from longrank.logs.evaluation.sample import Sample
 from longrank.logs.evaluation.support import doubtful, no_prefix_support, no_support
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

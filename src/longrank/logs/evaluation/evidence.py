@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.arrays import Array, Flags, Indices
 from longrank.jobs import Jobs
 from longrank.logs.abilities import Checked
 from longrank.logs.batch import UNKNOWN, Batch
@@ -29,8 +30,6 @@ from longrank.logs.evaluation.weighing import (
 from longrank.logs.history import Change, History, Progress, changed
 from longrank.policies import Policy
 
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
 DRAWS = 4  # sequences drawn from a randomised policy, at most
 _ENOUGH = 10_000  # enough draws for a mean
 _MAX_CELLS = 1 << 21  # of the choices of a batch that are in memory at once
@@ -56,7 +55,7 @@ class Evidence:
     rewards: Array
     bounds: Array  # low, high, exact
     weights: Array  # after every action; the last one is repeated
-    last: NDArray[np.int64]  # the action that led to the outcome
+    last: Indices  # the action that led to the outcome
     matches: Array  # probability of playing exactly the sequence of the log
     unsupported: Array
     starts: Array
@@ -65,8 +64,8 @@ class Evidence:
     modelled: Array
     stops: Array  # probability of stopping before the budget is used up, along the log
     short: Array  # whether the log did
-    observed: NDArray[np.bool_]
-    left: NDArray[np.bool_]  # whether the cascade ended by itself after a failure
+    observed: Flags
+    left: Flags  # whether the cascade ended by itself after a failure
     masses: Array  # how much of the policy each prefix of the log stands for
     earned: Array  # what that much of the policy earned; NaN without an outcome
     earnable: Array  # the least and the most that the decision can earn
@@ -75,7 +74,7 @@ class Evidence:
     lengths: NDArray[np.int32]  # of what the policy plays, or of what it drew
     log: Checked
 
-    def take(self, rows: NDArray[np.int64]) -> Evidence:
+    def take(self, rows: Indices) -> Evidence:
         """Return the evidence of some decisions."""
         arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "log"}
         return replace(self, **{name: array[rows] for name, array in arrays.items()})
@@ -178,7 +177,7 @@ Parts = dict[tuple[str | None, str], EvidenceArrays]  # by policy and change; No
 _COMMON = ("rewards", "last", "short", "earnable")
 
 
-def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[int, Parts]:
+def _weigh(task: _Task, place: int, batch: Batch, blocks: Indices) -> tuple[int, Parts]:
     """Weigh the decisions of a batch for every policy under every change; return how many."""
     count, places, decisions = len(batch), np.arange(place, place + len(batch)), list(batch)
     # of a decision without payoffs or candidates, and thus without an outcome, nothing is known
@@ -220,7 +219,7 @@ def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[int, 
     return count, parts
 
 
-def _placed(history: History, model: OutcomeModel) -> Iterator[tuple[int, Batch, Counts]]:
+def _placed(history: History, model: OutcomeModel) -> Iterator[tuple[int, Batch, Indices]]:
     """Return batches with the places of their first decisions, and the block of each decision.
 
     A model has not seen what has no outcome. Such a decision is in the block of the next one that
@@ -264,7 +263,7 @@ def describe(decisions: Sequence[Decision], chances: Array) -> Iterator[Array]:
         yield np.concatenate([[length, math.log(propensity)], chosen[0], chosen.mean(axis=0)])
 
 
-def _even(log: LoggedActions, sizes: Counts) -> Array:
+def _even(log: LoggedActions, sizes: Indices) -> Array:
     """Return the weight of each first item for a policy that draws one of all candidates alike.
 
     Whatever the log supports, its mean is at most 1; 0 where nothing was played or is known.
@@ -275,7 +274,7 @@ def _even(log: LoggedActions, sizes: Counts) -> Array:
 
 
 def _tables(
-    batch: Batch, decisions: Sequence[Decision], model: OutcomeModel, blocks: Counts
+    batch: Batch, decisions: Sequence[Decision], model: OutcomeModel, blocks: Indices
 ) -> tuple[LoggedActions, RoundPayoffs]:
     """Return the arrays of a batch: what was played and what it earns, one row per decision."""
     n = len(decisions)
@@ -319,7 +318,7 @@ def _tables(
 
 
 def _expected(
-    model: OutcomeModel, blocks: Counts, payoffs: RoundPayoffs, chances: tuple[Array, Array]
+    model: OutcomeModel, blocks: Indices, payoffs: RoundPayoffs, chances: tuple[Array, Array]
 ) -> Expected:
     """Return what the model expects of a batch, each decision in a row."""
     before, later = (np.zeros(payoffs.offered.shape) for _ in range(2))

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from longrank.arrays import Array
+
 Notes = tuple[str, ...]
 FEW = 100  # effective decisions below which only betting gives intervals
 _MOST = 0.75  # maximum share of the capital at stake

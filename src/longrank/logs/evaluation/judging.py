@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Array
 from longrank.errors import InvalidInput
 from longrank.logs.abilities import NEEDS
 from longrank.logs.evaluation.evidence import Evidence
@@ -16,7 +16,6 @@ from longrank.logs.evaluation.sample import Sample, range_of, widen
 from longrank.logs.evaluation.support import wrong_propensities
 from longrank.logs.evaluation.verdict import LOGGED, Difference, Verdict
 
-Array = NDArray[np.float64]
 SHARES = (0.1, 0.05, 0.02, 0.01)  # of the traffic, to try a policy on
 _MIN_EFFECTIVE = 30  # effective decisions: fewer are no reason to try a policy
 _AT_RISK = 0.01  # of what a decision can earn: what may be lost per decision while it is tried

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Array
 from longrank.logs.batch import Batch
 from longrank.logs.columns import PAID
 from longrank.logs.decision import Decision
 from longrank.schema import identities
 
-Array = NDArray[np.float64]
 Means = dict[Any, float]
 
 

@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank import kernels
+from longrank.arrays import Array, Flags, Indices
 from longrank.errors import InvalidInput
 from longrank.learners import SparseLaplace
 from longrank.links import LOGISTIC
@@ -19,8 +19,6 @@ from longrank.logs.evaluation.logged_costs import CostFitting, LoggedCosts
 from longrank.logs.history import History
 from longrank.schema import Schema
 
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
 _CONSTANT = 10.0  # prior variance of the constant
 _MAX_STEPS = 100  # of Newton's method
 _FINE, _COARSE = 64, 1  # a block is at most this part of what was before it
@@ -30,7 +28,7 @@ class Predictions(NamedTuple):
     """The predicted probability of every attempt in the log, and whether it succeeded."""
 
     predicted: Array
-    succeeded: NDArray[np.bool_]
+    succeeded: Flags
 
 
 @dataclass(frozen=True)
@@ -41,10 +39,10 @@ class Seen:
     """
 
     prints: Prints
-    places: Counts
-    begins: Counts
+    places: Indices
+    begins: Indices
 
-    def blocks(self, ids: Any) -> Counts:
+    def blocks(self, ids: Any) -> Indices:
         """Return the block of each decision; that after the last one for those not seen."""
         prints, known = fingerprints(ids), len(self.prints)
         at = np.minimum(np.searchsorted(self.prints, prints), max(known - 1, 0))
@@ -81,7 +79,7 @@ class OutcomeModel:
         """
         return self.expect(Batch.of([decision]), self.seen.blocks([decision.id]))[0]
 
-    def expect(self, batch: Batch, blocks: Counts) -> tuple[Array, Array]:
+    def expect(self, batch: Batch, blocks: Indices) -> tuple[Array, Array]:
         """Return the success probabilities of all candidates of a batch, one after another.
 
         By what was learned before each decision, and by the whole log.
@@ -115,7 +113,7 @@ class RecordModel(OutcomeModel):
         """The schema by the whole log."""
         return self.learners[-1][0]
 
-    def expect(self, batch: Batch, blocks: Counts) -> tuple[Array, Array]:
+    def expect(self, batch: Batch, blocks: Indices) -> tuple[Array, Array]:
         before, after = [np.empty(0)], [np.empty(0)]
         last = len(self.learners) - 1
         for decision, block in zip(batch, blocks.tolist(), strict=True):
@@ -164,7 +162,7 @@ class _Fitting:
         self._risk, self._early = np.zeros(1, np.int64), np.zeros(1, np.int64)
         self._stops: list[Array] = []
         self._predicted: list[Array] = []
-        self._succeeded: list[NDArray[np.bool_]] = []
+        self._succeeded: list[Flags] = []
         self._costs = CostFitting()
 
     def add(self, batch: Batch) -> None:
@@ -302,7 +300,7 @@ class _Records(_Fitting):
         )
 
 
-def logistic(x: Array, y: NDArray[np.bool_], penalty: float) -> Array:
+def logistic(x: Array, y: Flags, penalty: float) -> Array:
     """Fit the weights by Newton's method, with smaller steps where these would overshoot.
 
     The constant is hardly penalised, just enough to stay finite.
@@ -328,7 +326,7 @@ def logistic(x: Array, y: NDArray[np.bool_], penalty: float) -> Array:
     return w
 
 
-def tried_rows(batch: Batch) -> Counts:
+def tried_rows(batch: Batch) -> Indices:
     """Return which rows of the items of a batch were tried, in the order of the attempts."""
     tried = batch.tried.astype(np.int64)
     owner = np.repeat(np.arange(len(batch)), tried)

@@ -8,8 +8,8 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Array, Flags
 from longrank.errors import InvalidInput
 from longrank.links import LOGISTIC
 from longrank.logs.evaluation.evidence import Evidence
@@ -30,7 +30,6 @@ from longrank.logs.evaluation.support import (
     wrong_propensities,
 )
 
-Array = NDArray[np.float64]
 TREATMENTS = ("refuse", "at random", "bounds")
 TOLERATED = 0.01  # maximum share of missing outcomes for a plain estimate
 _MIN_OBSERVED = 0.02  # lower limit of the probability of an outcome, for weights
@@ -342,7 +341,7 @@ def chances_of_outcomes(evidence: Evidence) -> Array:
     return np.asarray(np.where(before == times, 1.0, np.maximum(own, _MIN_OBSERVED)))
 
 
-def _predicted(before: Array, known: NDArray[np.bool_], played: Array) -> Array:
+def _predicted(before: Array, known: Flags, played: Array) -> Array:
     middle, spread = before.mean(axis=0), before.std(axis=0)
     some = spread > 1e-9
     x, new = ((part - middle)[:, some] / spread[some] for part in (before, played))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Array
 from longrank.logs.evaluation.evidence import Evidence
 from longrank.logs.evaluation.intervals import exceeds
 
-Array = NDArray[np.float64]
 _UNSEEN = 2.0  # of the largest weights: this many may be missing from the log by chance
 _FAR = 3.0  # standard errors
 _NEAR = 2.0  # standard errors

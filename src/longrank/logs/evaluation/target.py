@@ -8,13 +8,11 @@ from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Array, Indices
 from longrank.logs.decision import Decision
 from longrank.policies import Policy, Randomised
 from longrank.policies.randomised import certain_choices
-
-Array = NDArray[np.float64]
 
 
 class TargetChoices(NamedTuple):
@@ -26,8 +24,8 @@ class TargetChoices(NamedTuple):
     """
 
     random: bool
-    sequences: NDArray[np.int64]
-    lengths: NDArray[np.int64]
+    sequences: Indices
+    lengths: Indices
     choices: Array
 
     @property
@@ -52,7 +50,7 @@ def choose(
     """
     random = isinstance(policy, Randomised)
     draws = draws if random else 1
-    sequences: list[list[NDArray[np.int64]]] = []
+    sequences: list[list[Indices]] = []
     length = max((len(decision.order) for decision in decisions), default=0)
     size = max((decision.size or 1 for decision in decisions), default=1)
     choices = np.zeros((len(decisions), length + 1, size + 1))

@@ -13,11 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.arrays import Array, Flags, Indices
 from longrank.logs.evaluation.target import TargetChoices
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 EvidenceArrays = dict[str, NDArray[Any]]
 _CERTAIN = 1.0 - 1e-9
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Array
 from longrank.service.messages import Curve, ModelStats, PositionStats
 from longrank.service.store.records import DecisionRecord, OutcomeRecord, copied
 
@@ -201,7 +201,7 @@ class Series(msgspec.Struct, array_like=True):
         since = -math.inf if seconds is None else now - seconds
         width = self._width(min(since, now), buckets[0][0] if buckets else now, now)
         columns = _NAMES + WIDTH * (len(self.places) + 1)
-        rows: dict[float, NDArray[np.float64]] = {}
+        rows: dict[float, Array] = {}
         for start, numbers in buckets:
             aligned = start // width * width
             if aligned + width > since:
@@ -226,20 +226,20 @@ class Span(NamedTuple):
 
     width: float
     starts: list[float]
-    table: NDArray[np.float64]
+    table: Array
     names: list[str]
 
-    def total(self, which: int) -> NDArray[np.float64]:
+    def total(self, which: int) -> Array:
         """Return a number of the model in each bucket."""
         return self.table[:, which]
 
-    def candidate(self, number: int, which: int) -> NDArray[np.float64]:
+    def candidate(self, number: int, which: int) -> Array:
         """Return a number of a candidate in each bucket."""
         return self.table[:, _NAMES + WIDTH * number + which]
 
     def calibration(self) -> list[list[float]]:
         """Return tries, sum of estimates and successes by tenths of the estimate."""
-        sums: NDArray[np.float64] = self.table[:, _CALIBRATION:_NAMES].sum(axis=0)
+        sums: Array = self.table[:, _CALIBRATION:_NAMES].sum(axis=0)
         return list(sums.reshape(BINS, 3).tolist())
 
 
@@ -248,7 +248,7 @@ def pack(numbers: Sequence[float]) -> bytes:
     return np.trim_zeros(np.array(numbers, "<f8"), "b").tobytes()
 
 
-def unpack(data: bytes) -> NDArray[np.float64]:
+def unpack(data: bytes) -> Array:
     """Return the numbers in little-endian float64."""
     return np.frombuffer(data, "<f8")
 

@@ -8,8 +8,8 @@ from collections import deque
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Order
 from longrank.errors import InvalidInput
 from longrank.service.client import Client
 from longrank.simulation.desk import (
@@ -23,7 +23,6 @@ from longrank.simulation.desk import (
     fixed_list,
 )
 
-Order = NDArray[np.int64]
 MODEL = "payments"
 SMOOTH = 100  # payments over which a share of traffic is told
 HABIT = 50  # sequences for a brand that are remembered: how longrank routes just now

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longrank.cli.terminal import console, names
+from longrank.cli.terminal import console, names, say
 from longrank.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -53,4 +53,4 @@ def show(benchmarks: Mapping[str, Callable[[], list[Measure]]], chosen: Sequence
 
 
 def _line(*cells: str) -> None:
-    console.print("| " + " | ".join(cells) + " |", markup=False, highlight=False, soft_wrap=True)
+    say("| " + " | ".join(cells) + " |")

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-from rich.table import Table
 
-from longrank.cli.terminal import console, refuse
+from longrank.cli.terminal import console, listing, refuse
 from longrank.cli.usage import Command, Group
 
 app = typer.Typer(
@@ -28,14 +27,12 @@ def list_sources() -> None:
     from longrank.datasets import SOURCES, data_folder
     from longrank.datasets.stored import present
 
-    table = Table(title=f"Data in {data_folder()}")
-    for column in ("name", "data set", "here", "how to get it"):
-        table.add_column(column, overflow="fold")
+    rows = []
     for name, known in SOURCES.items():
         here = bool(present(name))
         how = f"longrank data get {name}" if known.manual is None else known.manual
-        table.add_row(name, known.title, "yes" if here else "no", "" if here else how)
-    console.print(table)
+        rows.append((name, known.title, "yes" if here else "no", "" if here else how))
+    listing(f"Data in {data_folder()}", ("name", "data set", "here", "how to get it"), rows)
 
 
 @app.command("get", cls=Command)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from longrank.cli.terminal import console, counted, needs
+from longrank.cli.terminal import console, counted, needs, say
 
 if TYPE_CHECKING:
     from longrank.experiments.demo import DeskRun, Player
@@ -56,12 +56,12 @@ def demo(
             bar.advance(task)
             if isinstance(part, DeskRun):
                 bar.console.print(_desk(part), EXPLAINED, highlight=False)
-                bar.console.print(f"{part.explained}\n", markup=False, soft_wrap=True)
+                say(f"{part.explained}\n", bar.console)
             else:
                 players.append(part)
     console.print(_digits(players))
     files = ", ".join(map(str, draw(players, out)))
-    console.print(f"\nPictures of the average reward, CR(t) / t: {files}", soft_wrap=True)
+    say(f"\nPictures of the average reward, CR(t) / t: {files}")
 
 
 def _desk(desk: DeskRun) -> Table:

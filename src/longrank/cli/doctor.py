@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from longrank.cli.terminal import EXTRAS, console
+from longrank.cli.terminal import EXTRAS, console, say
 from longrank.errors import MissingExtra
 from longrank.kernels.behind import available
 from longrank.kernels.compilation import count_on_disk, mode
@@ -63,5 +63,5 @@ def show(findings: Iterable[tuple[str, bool, str]]) -> bool:
         all_good = all_good and good
         mark = "[green]ok[/green]  " if good else "[red]bad[/red] "
         console.print(f"{mark} {what:<17}", end=" ")
-        console.print(detail, markup=False, highlight=False, soft_wrap=True)
+        say(detail)
     return all_good

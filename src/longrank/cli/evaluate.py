@@ -20,7 +20,7 @@ from rich.table import Table
 
 from longrank.cli.logs import ColumnNames, ContextNames, LogFiles, LogPayoffs, open_log, values
 from longrank.cli.run import Address, Backend
-from longrank.cli.terminal import console, counted
+from longrank.cli.terminal import console, counted, say
 from longrank.document.numbers import plain_number, rounded
 from longrank.errors import InvalidInput, unknown
 from longrank.policies import Policy, load, registry
@@ -169,8 +169,8 @@ def evaluate(
     if gate:
         with own.status("asking the gate"):
             decision = _gate_decision(history, specs, confidence, missing, _pair(earnable))
-        _write(json, {"answer": decision.answer, "sentence": str(decision)} | _plain(decision))
-        own.print(str(decision), highlight=False, markup=False, soft_wrap=True)
+        _write(json, decision.to_dict())
+        say(str(decision), own)
         raise typer.Exit(GATE[decision.answer])
     total = len(history)
     cut = math.floor(total * learn)
@@ -231,13 +231,6 @@ def _gate_decision(
     name, policy = Path(specs[0]).stem, load(specs[0])
     how: dict[str, Any] = {"confidence": confidence, "missing": missing, "earnable": earnable}
     return logs.gate(history, {name: policy}, **how)[name]
-
-
-def _plain(decision: GateDecision) -> dict[str, Any]:
-    gain = decision.gain
-    known = {"value": gain.value, "low": gain.low, "high": gain.high}
-    finite = {name: each if math.isfinite(each) else None for name, each in known.items()}
-    return {"policy": gain.policy, "gain": finite, "reason": decision.reason}
 
 
 def _write(path: Path | None, contents: dict[str, Any]) -> None:
@@ -303,7 +296,7 @@ def _show(console: Console, evaluation: Evaluation, money: str) -> None:
     from longrank.logs.evaluation.verdict import LOGGED
 
     for verdict in evaluation.verdicts.values():
-        console.print(verdict.told(money), highlight=False, markup=False, soft_wrap=True)
+        say(verdict.told(money), console)
     table = _table(f"Reward per decision{f' ({money})' if money else ''}")
     rows: list[Estimate | Verdict] = [each for each in evaluation if each.policy == LOGGED]
     for row in (*rows, *evaluation.verdicts.values()):
@@ -311,7 +304,7 @@ def _show(console: Console, evaluation: Evaluation, money: str) -> None:
         table.add_row(row.policy, how, *_figures(row))
     console.print(table, crop=False)
     for difference in evaluation.differences[len(evaluation.verdicts) :]:
-        console.print(str(difference), highlight=False, markup=False, soft_wrap=True)
+        say(str(difference), console)
     if evaluation.missing:
         console.print(f"{evaluation.missing} decisions have no outcome", highlight=False)
 

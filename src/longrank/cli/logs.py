@@ -7,9 +7,8 @@ from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
-from longrank.cli.terminal import console, names
+from longrank.cli.terminal import console, listing, names, say
 from longrank.cli.usage import Command, Group
 from longrank.errors import InvalidInput
 from longrank.payoffs import Payoffs
@@ -132,7 +131,7 @@ def check(
     with console.status(f"reading {', '.join(map(str, file))}"):
         checked = logs.check(open_log(file, columns, context, payoffs))
     for problem in checked.problems[:max_problems]:
-        console.print(str(problem), style="red", markup=False, highlight=False, soft_wrap=True)
+        say(str(problem), style="red")
     rest = len(checked.problems) + checked.more - max_problems
     if rest > 0:
         console.print(f"and {rest} more problems (see --max-problems)", style="red")
@@ -145,18 +144,11 @@ def check(
             f"Ignored columns that are not part of the format: {', '.join(checked.ignored)}"
         )
     if checked.problems:
-        console.print(
-            f"{checked.name}: fix this first; nothing is learned from a log that breaks a rule",
-            highlight=False,
-            soft_wrap=True,
-        )
+        say(f"{checked.name}: fix this first; nothing is learned from a log that breaks a rule")
         raise typer.Exit(1)
-    table = Table(title=f"{checked.name}: {checked.decisions} decisions")
-    for column in ("use", "possible", "why"):
-        table.add_column(column, overflow="fold")
-    for ability in checked.abilities:
-        table.add_row(ability.name, "yes" if ability.possible else "no", ability.reason)
-    console.print(table)
+    title = f"{checked.name}: {checked.decisions} decisions"
+    uses = ((use.name, "yes" if use.possible else "no", use.reason) for use in checked.abilities)
+    listing(title, ("use", "possible", "why"), uses)
 
 
 @app.command("columns", cls=Command)
@@ -167,12 +159,11 @@ def list_columns() -> None:
     """
     from longrank.logs import COLUMNS
 
-    table = Table(title="Columns of a log (docs/logs.md)")
-    for name in ("column", "holds", "needed for"):
-        table.add_column(name, overflow="fold")
-    for name, column in COLUMNS.items():
-        table.add_row(name, column.holds.replace("`", ""), column.enables.replace("`", ""))
-    console.print(table)
+    rows = (
+        (name, column.holds.replace("`", ""), column.enables.replace("`", ""))
+        for name, column in COLUMNS.items()
+    )
+    listing("Columns of a log (docs/logs.md)", ("column", "holds", "needed for"), rows)
 
 
 @app.command("example", cls=Command)
@@ -201,7 +192,6 @@ def example(
         raise InvalidInput("file", "be in a folder that exists", file)
     with console.status(f"simulating {DECISIONS:,} payments"):
         count = write(file, example_rows())
-    console.print(f"Wrote {count:,} simulated decisions to {file}. Next:", soft_wrap=True)
+    say(f"Wrote {count:,} simulated decisions to {file}. Next:")
     for command in ("logs check {}", "evaluate {} --report report.html"):
-        line = f"  longrank {command.format(quote(str(file)))}"
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        say(f"  longrank {command.format(quote(str(file)))}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longrank.cli.terminal import console, needs
+from longrank.cli.terminal import console, needs, say
 
 if TYPE_CHECKING:
     from longrank.service.play import Desk
@@ -96,7 +96,7 @@ def play(
             _run(desk, rate, span, stopping, outage=record is not None)
             if record is not None:
                 playing.record(f"{url}?picture#payments/all", record)
-                console.print(f"saved {record}", highlight=False)
+                say(f"saved {record}")
         except KeyboardInterrupt:
             pass
         finally:
@@ -132,11 +132,9 @@ def _summary(desk: Desk) -> None:
     if not money.payments:
         return
     gain = money.longrank - money.fixed
-    console.print(
+    say(
         f"\n{money.payments:,} simulated payments. longrank earned {money.longrank:,.2f} EUR, "
         f"{abs(gain):,.2f} EUR {'less' if gain < 0 else 'more'} than the best fixed list "
         f"({money.fixed:,.2f} EUR); perfect knowledge would have earned {money.perfect:,.2f} EUR. "
-        "Luck plays no part in the differences.",
-        highlight=False,
-        soft_wrap=True,
+        "Luck plays no part in the differences."
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from longrank.cli.terminal import console, needs
+from longrank.cli.terminal import console, needs, say
 
 
 @needs("experiments")
@@ -40,6 +40,4 @@ def write(results: list[Path], out: Path) -> None:
 
     with console.status("writing the report"):
         files = write_report(results, out)
-    console.print(
-        f"Wrote {len(files)} files. Open {files[0]} in a browser.", highlight=False, soft_wrap=True
-    )
+    say(f"Wrote {len(files)} files. Open {files[0]} in a browser.")

@@ -10,7 +10,7 @@ import typer
 
 from longrank.cli.report import write
 from longrank.cli.run import CORES, Grid, HeldOut, Jobs, Out, run_shown
-from longrank.cli.terminal import console, needs, refuse
+from longrank.cli.terminal import needs, refuse, say
 
 if TYPE_CHECKING:
     from longrank.experiments.settings import Cell
@@ -67,9 +67,4 @@ def tell_missing(tasks: list[str]) -> None:
     from longrank.datasets import SOURCES, TASKS
 
     for name in dict.fromkeys(TASKS[task].source for task in tasks):
-        source = SOURCES[name]
-        if source.manual is None:
-            how = f"longrank data get {name}, or longrank data add {name} PATH for files you have"
-        else:
-            how = f"{source.manual}, then longrank data add {name} PATH"
-        console.print(f"{source.title} is missing: {how}", highlight=False, soft_wrap=True)
+        say(f"{SOURCES[name].title} is missing: {SOURCES[name].how}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.table import Table
 
-from longrank.cli.terminal import console, counted, needs, numbers, some
+from longrank.cli.terminal import console, counted, needs, numbers, say, some
 from longrank.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -182,10 +182,7 @@ def _run(
             done=lambda cell: bar.update(task, advance=1, description=cell.name),
         )
     for failure in failures:
-        console.print(f"{failure.cell.name} failed:\n{failure.reason}", style="red", markup=False)
-    console.print(
-        f"{what}: {len(todo) - len(failures)} cells run, {len(failures)} failed; results are in "
-        f"{out}",
-        soft_wrap=True,
-    )
+        say(f"{failure.cell.name} failed:\n{failure.reason}", style="red")
+    done = f"{len(todo) - len(failures)} cells run, {len(failures)} failed"
+    say(f"{what}: {done}; results are in {out}")
     return failures

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 import typer
 
 from longrank.cli import configuration
-from longrank.cli.terminal import console, needs
+from longrank.cli.terminal import needs, say
 from longrank.errors import InvalidInput
 from longrank.service.http.limits import Limits
 
@@ -111,7 +111,7 @@ def serve(
         snapshot_every=snapshot_every,
         log_level=log_level,
         show_key=_show,
-        notify=lambda text: console.print(text, highlight=False, soft_wrap=True),
+        notify=say,
         limit=Limits(**limits),
     )
 

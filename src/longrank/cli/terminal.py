@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from typing import ParamSpec, TypeVar
 
@@ -16,7 +16,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Column
+from rich.table import Column, Table
 
 from longrank.errors import InvalidInput, MissingExtra
 
@@ -56,10 +56,24 @@ def needs(extra: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return decorate
 
 
+def say(text: str, to: Console = console, style: str | None = None) -> None:
+    """Print text unchanged: without markup, highlighting or line breaks of our own."""
+    to.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
 def refuse(reason: str) -> None:
     """Print a sentence on standard error, on one line."""
-    errors = Console(stderr=True)
-    errors.print(f"longrank: {reason}", style="red", markup=False, highlight=False, soft_wrap=True)
+    say(f"longrank: {reason}", Console(stderr=True), "red")
+
+
+def listing(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    """Print a table of texts, which wrap in their columns."""
+    table = Table(title=title)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
 
 
 def counted(to: Console = console, transient: bool = False) -> Progress:

@@ -46,9 +46,10 @@ class Source:
     @property
     def how(self) -> str:
         """How to get the data, as the end of a sentence."""
+        add = f"'longrank data add {self.name} PATH'"
         if self.manual is None:
-            return f"run 'longrank data get {self.name}'"
-        return f"{self.manual}, then run 'longrank data add {self.name} PATH'"
+            return f"run 'longrank data get {self.name}', or for files that you have {add}"
+        return f"{self.manual}, then run {add}"
 
 
 def _listed(name: str, listed: dict[str, Any]) -> Source:

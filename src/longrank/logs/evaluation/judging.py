@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from longrank.logs.evaluation.evidence import Evidence
 from longrank.logs.evaluation.intervals import IntervalSettings, interval_between, score
 from longrank.logs.evaluation.sample import Sample, range_of, widen
 from longrank.logs.evaluation.support import wrong_propensities
-from longrank.logs.evaluation.verdict import LOGGED, Difference, Verdict
+from longrank.logs.evaluation.verdict import LOGGED, PLAYED, Difference, Verdict, plain
 
 SHARES = (0.1, 0.05, 0.02, 0.01)  # of the traffic, to try a policy on
 _MIN_EFFECTIVE = 30  # effective decisions: fewer are no reason to try a policy
@@ -174,8 +175,14 @@ class GateDecision:
         name = f"`{self.gain.policy}`"
         if self.reason:
             return f"{self.answer}: this log cannot tell what {name} would earn: {self.reason}"
-        gain = self.gain.compared("what was played", " per decision")
+        gain = self.gain.compared(PLAYED, " per decision")
         return f"{self.answer}: {name} would earn {gain}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and texts, ready for JSON; unknown values are None."""
+        gain = {name: getattr(self.gain, name) for name in ("value", "low", "high")}
+        told = {"answer": self.answer, "sentence": str(self), "policy": self.gain.policy}
+        return dict(plain({**told, "gain": gain, "reason": self.reason}))
 
 
 def check_gate(

@@ -220,13 +220,13 @@ class Evaluation(list[Estimate]):
         verdicts = {
             name: asdict(each) | {"sentence": str(each)} for name, each in self.verdicts.items()
         }
-        parts: dict[str, Any] = {
+        parts = {
             "missing": self.missing,
             "verdicts": verdicts,
             "differences": [asdict(each) for each in self.differences],
             "estimates": [asdict(each) for each in self],
         }
-        return {name: _plain(each) for name, each in parts.items()}
+        return dict(plain(parts))
 
 
 def _more(low: float, high: float, unit: str) -> str:
@@ -247,9 +247,10 @@ def _span(low: float, high: float) -> str:
     return ends[0] if low == high else " to ".join(ends)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it: numbers that are not finite become None."""
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -62,8 +62,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def longrank(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """longrank learns in what order to try things, and when to stop.

@@ -169,8 +169,7 @@ def list_columns() -> None:
 @app.command("example", cls=Command)
 def example(
     file: Annotated[
-        Path,
-        typer.Argument(help="File to write, which must not exist: .csv, .jsonl or .parquet."),
+        Path, typer.Argument(help="File to write, which must not exist: .csv, .jsonl or .parquet.")
     ],
 ) -> None:
     """Write a simulated log of 2,000 payments, to try out the other commands.

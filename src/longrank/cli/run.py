@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 Grid = Literal["quick", "paper"]
 Backend = Literal["processes", "dask", "ray"]
 HeldOut = Annotated[
-    int,
-    typer.Option(min=0, help="Further shuffles on which to run the best setting of each cell."),
+    int, typer.Option(min=0, help="Further shuffles on which to run the best setting of each cell.")
 ]
 Jobs = Annotated[int, typer.Option(min=1, help="Parallel processes.")]
 Out = Annotated[Path, typer.Option(help="Folder for the results.")]

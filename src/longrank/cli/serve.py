@@ -45,8 +45,7 @@ def serve(
     ] = 8000,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     store: Annotated[
-        str,
-        typer.Option(help="A SQLite file or a PostgreSQL URL (postgresql://user@host/name)."),
+        str, typer.Option(help="A SQLite file or a PostgreSQL URL (postgresql://user@host/name).")
     ] = "decisions.db",
     no_auth: Annotated[
         bool,

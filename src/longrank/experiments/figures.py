@@ -46,10 +46,7 @@ _FIGURE_2 = {
     "movielens-25m": "MovieLens-25M",
     "mnist-0": "MNIST, class 0",
 }
-_SHOWN = {
-    "vanilla": (*SIX, "recommended"),
-    "exponential": ("rand", "ind", "dep", "recommended"),
-}
+_SHOWN = {"vanilla": (*SIX, "recommended"), "exponential": ("rand", "ind", "dep", "recommended")}
 _MAX_PANELS = 8
 
 

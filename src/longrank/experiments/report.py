@@ -7,15 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from longrank.datasets import SOURCES, TASKS
-from longrank.document.blocks import (
-    Block,
-    Code,
-    Field,
-    Grid,
-    Prose,
-    to_html,
-    to_markdown,
-)
+from longrank.document.blocks import Block, Code, Field, Grid, Prose, to_html, to_markdown
 from longrank.document.numbers import counted, number
 from longrank.experiments import custom_tasks_report, figures
 from longrank.experiments.claims import (
@@ -206,10 +198,7 @@ def table_blocks(table: PaperTable, out: Path | None = None) -> list[Block]:
         seeds = sorted({len(score.held_out) for score in table.scores if score.held_out})
         counts = " or ".join([*map(str, seeds[:-1]), counted(seeds[-1], "other shuffle")])
         spread = "; in small print, the standard deviation" if seeds[-1] > 1 else ""
-        blocks += [
-            Prose(f"Held out: mean over {counts}{spread}:"),
-            grid(run, partial(field, True)),
-        ]
+        blocks += [Prose(f"Held out: mean over {counts}{spread}:"), grid(run, partial(field, True))]
     if table.not_run:
         blocks.append(Prose(f"{counted(table.not_run, 'field')} of the paper's table not run."))
     chosen = details(table, lambda score: score.rows, "Chosen settings, rewards and lengths")

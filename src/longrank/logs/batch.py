@@ -44,6 +44,11 @@ def fingerprints(ids: Sequence[str | int]) -> Prints:
     return np.array([fingerprint(each) for each in ids], np.uint64)
 
 
+def grown(counts: NDArray[Any], width: int) -> NDArray[Any]:
+    """Return numbers by position with zeros for further positions, at least ``width`` in all."""
+    return np.pad(counts, (0, max(width - len(counts), 0)))
+
+
 @dataclass
 class Lists:
     """Lists of different lengths in one array: number i from ``firsts[i]`` to ``firsts[i + 1]``.

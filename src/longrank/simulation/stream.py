@@ -199,11 +199,7 @@ def _enough_to_go_on(payoffs: Payoffs) -> Vector:
 
 
 def _prefix(
-    policy: Policy,
-    items: Matrix,
-    wins: Flags,
-    payoffs: Payoffs,
-    enough: Vector,
+    policy: Policy, items: Matrix, wins: Flags, payoffs: Payoffs, enough: Vector
 ) -> Ranking | None:
     """Rank as far as the first success, where it is certain that the whole budget is committed to.
 

@@ -16,6 +16,7 @@ from longrank.document.blocks import Block, Drawing, Field, Grid, Heading, Prose
 from longrank.document.charts import LETTER, NARROW, Chart
 from longrank.document.numbers import fitted, number, span
 from longrank.jobs import Jobs
+from longrank.logs.batch import grown
 from longrank.logs.columns import PAID
 from longrank.logs.evaluation.evidence import Evidence, gather, gather_all
 from longrank.logs.evaluation.intervals import IntervalSettings
@@ -72,15 +73,11 @@ def by_position(history: History) -> Positions:
     tried, succeeded, spent = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     for batch in history.batches():
         observed = batch.observed
-        lengths, ended = batch.lengths[observed], batch.tried[observed]
-        more = max(int(lengths.max(initial=0)) - len(tried), 0)
-        tried, succeeded = (
-            np.append(each, np.zeros(more, np.int64)) for each in (tried, succeeded)
-        )
-        spent = np.append(spent, np.zeros(more))
-        tried += (ended[:, np.newaxis] > np.arange(len(tried))).sum(axis=0)
-        won = ended[batch.succeeded[observed]]
-        succeeded += np.bincount(won - 1, minlength=len(tried))
+        attempts, width = batch.tried[observed], int(batch.lengths[observed].max(initial=0))
+        tried, succeeded, spent = (grown(each, width) for each in (tried, succeeded, spent))
+        tried += (attempts[:, np.newaxis] > np.arange(len(tried))).sum(axis=0)
+        wins = attempts[batch.succeeded[observed]] - 1
+        succeeded += np.bincount(wins, minlength=len(tried))
         if PAID not in batch.lists and not any(each.has_prices for each in batch.payoffs):
             continue
         for decision in batch:
@@ -141,12 +138,8 @@ def by_candidate(
 
 def lengths(history: History) -> Indices:
     """Count the sequences of length 0, 1, ... in a log."""
-    counts = np.zeros(1, np.int64)
-    for batch in history.batches():
-        own = np.bincount(batch.lengths[batch.observed], minlength=len(counts))
-        own[: len(counts)] += counts
-        counts = own
-    return counts
+    observed = [batch.lengths[batch.observed] for batch in history.batches()]
+    return np.bincount(np.concatenate(observed))
 
 
 def learning_curve(
@@ -315,13 +308,13 @@ class Details:
 
     def _worth(self) -> float:
         """Return the most that a success at once is worth."""
-        most = 0.0
+        most = [0.0]
         for batch in self.history.batches():
             for payoffs in batch.payoffs:
-                more = payoffs.success_values
-                worth = 0.0 if more is None or not len(more) else float(more.max())
-                most = max(most, float(payoffs.rewards[:1].sum()) + worth)
-        return most
+                values = payoffs.success_values
+                highest = 0.0 if values is None or not len(values) else float(values.max())
+                most.append(float(payoffs.rewards[:1].sum()) + highest)
+        return max(most)
 
     def _changes(self, cost: float) -> dict[str, Change]:
         """Return what might be otherwise: smaller budgets, and more expensive attempts."""
@@ -386,7 +379,7 @@ class Details:
         longest = max(map(len, counted.values()))
         rows = []
         for name, counts in counted.items():
-            shares = np.append(counts, np.zeros(longest - len(counts))) / counts.sum()
+            shares = grown(counts, longest) / counts.sum()
             mean = float(shares @ np.arange(longest))
             rows.append((name, f"{mean:.2f}", *map(_share, shares)))
         text = (

@@ -273,9 +273,7 @@ def doubly_robust_normalised(sample: Sample) -> Estimate:
 def _robust(sample: Sample, value: float, influence: Array) -> Estimate:
     earnable = sample.least, sample.most
     return _weighted(
-        sample,
-        value,
-        lambda: (*sample.normal_interval(influence, earnable, value=value), "normal"),
+        sample, value, lambda: (*sample.normal_interval(influence, earnable, value=value), "normal")
     )
 
 

@@ -13,7 +13,7 @@ from longrank.arrays import Array, Flags, Indices
 from longrank.errors import InvalidInput
 from longrank.learners import SparseLaplace
 from longrank.links import LOGISTIC
-from longrank.logs.batch import Batch, Prints, fingerprints
+from longrank.logs.batch import Batch, Prints, fingerprints, grown
 from longrank.logs.decision import Decision
 from longrank.logs.evaluation.logged_costs import CostFitting, LoggedCosts
 from longrank.logs.history import History
@@ -198,12 +198,9 @@ class _Fitting:
 
     def _count_stops(self, batch: Batch) -> None:
         lengths, tried, won = batch.lengths, batch.tried, batch.succeeded
-        more = int(lengths.max(initial=0)) + 1 - len(self._risk)
-        if more > 0:
-            self._risk = np.append(self._risk, np.zeros(more, np.int64))
-            self._early = np.append(self._early, np.zeros(more, np.int64))
+        width = max(len(self._risk), int(lengths.max(initial=0)) + 1)
+        self._risk, self._early = grown(self._risk, width), grown(self._early, width)
         reached = np.minimum(tried - won, lengths - 1)
-        width = len(self._risk)
         self._risk += (reached[:, np.newaxis] >= np.arange(width)).sum(axis=0)
         self._early += np.bincount(tried[~won & (tried < lengths)], minlength=width)
 

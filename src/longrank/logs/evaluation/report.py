@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime
 import math
 import os
+import tomllib
 from collections.abc import Sequence
+from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import longrank
 from longrank.document.blocks import Beside, Block, Callout, Drawing, Grid, Heading, Prose, to_html
@@ -111,35 +113,43 @@ def _day(date: datetime.date) -> str:
     return f"{date.day} {date:%B %Y}"
 
 
-_KINDS = {"promote": "good", "try": "open", "keep": "bad"}
-
-
 def _answer(history: History, evaluation: Evaluation, money: str) -> list[Block]:
     """Answer on the first screen: a sentence per policy, its gain drawn, and a row of numbers."""
-    told: list[Block] = [
-        Callout(_headline(verdict, money), _KINDS.get(verdict.advice, "unknown"))
-        for verdict in evaluation.verdicts.values()
+    verdicts = evaluation.verdicts
+    blocks: list[Block] = [
+        *(Callout(_headline(v, money), _WORDINGS[v.advice].kind) for v in verdicts.values()),
+        _basis(history, evaluation),
     ]
-    blocks: list[Block] = [*told, _basis(history, evaluation)]
-    drawn = [v for v in evaluation.verdicts.values() if not v.refused and math.isfinite(v.gain.low)]
+    drawn = [v for v in verdicts.values() if not v.refused and math.isfinite(v.gain.low)]
     if drawn:
-        wide, narrow = (
-            _gains(drawn, list(evaluation.verdicts), width, money) for width in (560.0, NARROW)
-        )
+        wide, narrow = (_gains(drawn, list(verdicts), width, money) for width in (560.0, NARROW))
         blocks = [Beside(tuple(blocks), (Drawing(wide, narrow=Drawing(narrow)),))]
     blocks.append(_rows(evaluation, money))
-    between = evaluation.differences[len(evaluation.verdicts) :]
+    between = evaluation.differences[len(verdicts) :]
     if between:
         blocks += [Heading("Which one?", 2), *_between(between, money)]
     return blocks
 
 
-_LEADS = {
-    "promote": "Safe to switch to {policy}.",
-    "try": "{policy} looks better, but the log does not prove it: try it on {share} of the "
-    "traffic.",
-    "keep": "Keep what is played rather than {policy}.",
-    "not enough data": "Not enough data to switch to {policy}.",
+class _Wording(NamedTuple):
+    """How a piece of advice is shown: the kind of callout, its first sentence, a table's cell."""
+
+    kind: str
+    lead: str
+    cell: str
+
+
+_WORDINGS = {
+    "promote": _Wording("good", "Safe to switch to {policy}.", "switch to it"),
+    "try": _Wording(
+        "open",
+        "{policy} looks better, but the log does not prove it: try it on {share} of the traffic.",
+        "try it on {share}",
+    ),
+    "keep": _Wording("bad", "Keep what is played rather than {policy}.", "keep"),
+    "not enough data": _Wording(
+        "unknown", "Not enough data to switch to {policy}.", "not enough data"
+    ),
 }
 
 
@@ -147,7 +157,7 @@ def _headline(verdict: Verdict, money: str) -> str:
     """Return what to do, and why."""
     if verdict.refused:
         return f"{_capital(verdict.finding(money))}."
-    lead = _LEADS[verdict.advice]
+    lead = _WORDINGS[verdict.advice].lead
     lead = lead.format(policy=f"`{verdict.policy}`", share=percent(verdict.share))
     return f"{lead} {_capital(verdict.finding(money, name='it'))}."
 
@@ -219,8 +229,7 @@ def _gain(verdict: Verdict, width: float) -> tuple[str, str, str]:
 def _advice(verdict: Verdict) -> str:
     if verdict.refused:
         return "the log cannot tell"
-    named = {"promote": "switch to it", "try": f"try it on {percent(verdict.share)}"}
-    return named.get(verdict.advice, verdict.advice)
+    return _WORDINGS[verdict.advice].cell.format(share=percent(verdict.share))
 
 
 def _between(differences: Sequence[Difference], money: str) -> list[Block]:
@@ -294,43 +303,6 @@ def _basis(history: History, evaluation: Evaluation) -> Prose:
     return Prose(text)
 
 
-_ESTIMATORS = {
-    "doubly robust": (
-        "The verdicts are “doubly robust”: a model of the log predicts what a policy earns, and "
-        "the decisions in which the log began like the policy correct that prediction. So, unlike "
-        "the row “model”, they do not require the model to be right."
-    ),
-    "importance sampling": (
-        "The verdicts are by “importance sampling”: each decision is weighted by how much more "
-        "likely the policy was to play it than the log."
-    ),
-    "bounds": (
-        "The verdicts are “bounds”: the log was not randomised, so they rest on what its decisions "
-        "show for certain."
-    ),
-}
-_METHODS = {
-    "bounds": "The row “bounds” is what the decisions show for certain, with no assumption about "
-    "what was not tried.",
-    "normal": (
-        "“Normal” intervals are accurate for many effective decisions. They allow for rare unseen "
-        "events, hence the asymmetry. Their width also uses what the model expects of such events, "
-        "as far as the log does not contradict it."
-    ),
-    "bootstrap": "“Bootstrap” intervals come from resampled decisions.",
-    "betting": (
-        "“Betting” intervals are wide, but valid for any number of decisions: they contain every "
-        "value that betting fails to refute. They are used where fewer than 100 effective "
-        "decisions follow the policy to the end of its sequences, even if more follow it up to the "
-        "outcome."
-    ),
-}
-_EFFECTIVE = (
-    "“Effective decisions”: the log is as informative about the policy as this many decisions of "
-    "the policy itself."
-)
-
-
 def _every_estimate(policies: Policies, evaluation: Evaluation, money: str) -> list[Block]:
     """Return every estimate, and what the words mean."""
     widths = [e.high - e.low for e in evaluation if e.high > e.low]
@@ -362,6 +334,8 @@ def _explained(evaluation: Evaluation) -> list[str]:
     verdicts = [verdict for verdict in evaluation.verdicts.values() if not verdict.refused]
     estimators = sorted({verdict.estimator for verdict in verdicts})
     methods = sorted({e.method for e in evaluation if not e.refused})
-    texts = [_ESTIMATORS[name] for name in estimators if name in _ESTIMATORS]
-    texts += [_METHODS[name] for name in methods if name in _METHODS]
-    return [*texts, _EFFECTIVE] if verdicts else texts
+    file = resources.files(__package__).joinpath("explanations.toml")
+    explanations = tomllib.loads(file.read_text("utf-8"))
+    texts = [explanations["estimators"].get(name, "") for name in estimators]
+    texts += [explanations["methods"].get(name, "") for name in methods]
+    return [text for text in (*texts, explanations["effective"] if verdicts else "") if text]

@@ -296,7 +296,7 @@ def _show(console: Console, evaluation: Evaluation, money: str) -> None:
     from longrank.logs.evaluation.verdict import LOGGED
 
     for verdict in evaluation.verdicts.values():
-        say(verdict.told(money), console)
+        say(verdict.sentence(money), console)
     table = _table(f"Reward per decision{f' ({money})' if money else ''}")
     rows: list[Estimate | Verdict] = [each for each in evaluation if each.policy == LOGGED]
     for row in (*rows, *evaluation.verdicts.values()):

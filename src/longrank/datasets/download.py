@@ -163,12 +163,12 @@ def _ask(url: str, part: _Part, offset: int, notes: dict[str, Any], timeout: flo
         )
     except urllib.error.HTTPError as error:
         error.close()
-        said = f"the server answered {error.code} {error.reason}"
+        reply = f"the server answered {error.code} {error.reason}"
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
             part.discard()
         elif error.code < 500 and error.code not in _PASSING:
-            raise DownloadFailed(f"{url} cannot be downloaded: {said}") from None
-        raise _TryAgain(said) from None
+            raise DownloadFailed(f"{url} cannot be downloaded: {reply}") from None
+        raise _TryAgain(reply) from None
     except (OSError, http.client.HTTPException) as error:
         raise _TryAgain(str(getattr(error, "reason", error)) or repr(error)) from None
     if not stays_secure(url, answer.url):

@@ -72,7 +72,7 @@ def present(name: str, folder: AnyPath | None = None) -> tuple[Path, ...]:
 def holders(name: str, path: Path) -> dict[Path, str]:
     """Return the files of a data set in ``path`` (one, two of questions, or the four of MNIST).
 
-    Each with the name to keep it under, so that it is found again.
+    Each comes with the name under which the data folder keeps it.
     """
     files = {}
     for names in _kind(name)[0]:
@@ -90,7 +90,7 @@ def check(name: str, path: Path) -> None:
 def replace(
     name: str, folder: AnyPath | None, older: tuple[Path, ...], new: tuple[Path, ...]
 ) -> None:
-    """Delete the older files, and all that would be found instead of the new ones."""
+    """Delete the older files, and all that would be read instead of the new ones."""
     stale = set(older) - set(new)
     while stale:
         for file in stale:

@@ -52,7 +52,7 @@ def checks(rows: Sequence[ResultRow], scores: Scores) -> list[Check]:
     few = few_topics(rows, FEW)
     other = held_out(scores)
     return [
-        *(reached(one) for one in agreements(scores)),
+        *map(reached, agreements(scores)),
         random_orders(scores),
         large_budgets(scores),
         small_budgets(scores),
@@ -144,7 +144,7 @@ class Agreement:
         lines = []
         for policy in self.policies:
             ours = sum(score.key.policy == policy for score in self.scores)
-            short = sum(one.score.key.policy == policy for one in self.shortfalls)
+            short = sum(each.score.key.policy == policy for each in self.shortfalls)
             lines.append(f"{label(policy)}: {ours - short} of {ours}")
         return lines
 
@@ -187,21 +187,22 @@ def agreements(scores: Scores) -> list[Agreement]:
     ]
 
 
-def reached(one: Agreement) -> Check:
+def reached(agreed: Agreement) -> Check:
     """Check how many of the published numbers are reached."""
-    names = ", ".join(label(policy) for policy in one.policies)
-    where = "vanilla and exponential" if "dep" in one.policies else "vanilla"
+    names = ", ".join(label(policy) for policy in agreed.policies)
+    where = "vanilla and exponential" if "dep" in agreed.policies else "vanilla"
     sentence = (
         f"{names} on MNIST, {where}: `ncr_published` is at least the paper's number minus "
-        f"{TOLERANCE} in {ENOUGH:.0%} of the {one.total} cells"
+        f"{TOLERANCE} in {ENOUGH:.0%} of the {agreed.total} cells"
     )
-    missing = one.total - len(one.scores)
-    figure = f"{one.reached} of {counted(len(one.scores), 'cell')} ({'; '.join(one.by_policy())})"
-    bound = sum(short.score.perfect for short in one.shortfalls)
+    missing = agreed.total - len(agreed.scores)
+    cells = counted(len(agreed.scores), "cell")
+    figure = f"{agreed.reached} of {cells} ({'; '.join(agreed.by_policy())})"
+    bound = sum(short.score.perfect for short in agreed.shortfalls)
     if bound:
-        figure += f"; in {bound} of the other {len(one.shortfalls)}, no policy can earn more"
-    figure = figure + (f"; {missing} not run" if missing else "") if one.scores else NOTHING
-    return Check(sentence, figure, one.holds, _coarse(one.scores))
+        figure += f"; in {bound} of the other {len(agreed.shortfalls)}, no policy can earn more"
+    figure = figure + (f"; {missing} not run" if missing else "") if agreed.scores else NOTHING
+    return Check(sentence, figure, agreed.holds, _coarse(agreed.scores))
 
 
 def random_orders(scores: Scores) -> Check:
@@ -308,20 +309,20 @@ def slower(scores: Scores) -> Check:
 
 def correlated(scores: Scores, scenario: str, budget: int, max_topics: int | None = None) -> Check:
     """Check Figure 3, with any number of components or only with few."""
-    one = latent(scores, scenario, budget)
+    panel = latent(scores, scenario, budget)
     few = "" if max_topics is None else f" with mixtures of at most {max_topics} components"
-    pairs = zip(one.classes, one.lead, one.difference, strict=True)
+    pairs = zip(panel.classes, panel.lead, panel.difference, strict=True)
     both = ", ".join(str(pivot) for pivot, lead, x in pairs if lead < 0 and x < 0) or "none"
-    size = "none" if math.isnan(one.correlation) else f"{one.correlation:.2f}"
+    size = "none" if math.isnan(panel.correlation) else f"{panel.correlation:.2f}"
     figure = (
-        f"correlation {size}, classes with results: {len(one.classes)}; Dep, and Ind in the "
+        f"correlation {size}, classes with results: {len(panel.classes)}; Dep, and Ind in the "
         f"latent space, both earn less than Ind on classes: {both}"
     )
     return Check(
         f"Figure 3, {scenario}, b = {budget}{few}: across MNIST classes, Dep's CR correlates "
         f"with what Ind loses in Dep's latent space (above {SIGNIFICANT})",
-        figure if one.classes else NOTHING,
-        one.correlation > SIGNIFICANT if one.complete else None,
+        figure if panel.classes else NOTHING,
+        panel.correlation > SIGNIFICANT if panel.complete else None,
         _coarse(scores.values()),
     )
 

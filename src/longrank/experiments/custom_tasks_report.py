@@ -201,17 +201,17 @@ def _conclusion(scores: Sequence[Score]) -> list[Block]:
     return [Callout(f"{text}; {sure}", kind)]
 
 
-def _interval(one: Gap) -> str:
-    return f"95% interval {span(*one.ends)}, {counted(one.shuffles, 'shuffle')}"
+def _interval(gap: Gap) -> str:
+    return f"95% interval {span(*gap.ends)}, {counted(gap.shuffles, 'shuffle')}"
 
 
 def _grids(
     table: PaperTable, field: Callable[[Comparison], Field], columns: int = _MAX_VALUES
 ) -> list[Block]:
     """Return a table for each scenario: all of it fits on a narrow screen, two on a wide one."""
-    single = [table.only(scenario) for scenario in table.scenarios]
-    grids = [grid(one, field, len(one.columns) > columns) for one in single]
-    fit = max(len(one.columns) for one in single) <= _MAX_VALUES
+    parts = [table.only(scenario) for scenario in table.scenarios]
+    grids = [grid(part, field, len(part.columns) > columns) for part in parts]
+    fit = max(len(part.columns) for part in parts) <= _MAX_VALUES
     return _in_pairs(grids) if fit else [*grids]
 
 
@@ -272,7 +272,7 @@ def _differences(table: PaperTable) -> list[Block]:
     ranked = standings(table.scores).policies
     if len(ranked) < 2:
         return []
-    names = [one.policy for one in ranked]
+    names = [standing.policy for standing in ranked]
     reference = _REFERENCE if _REFERENCE in names else names[0]
     scores = {score.key: score for score in table.scores}
 
@@ -291,11 +291,11 @@ def _differences(table: PaperTable) -> list[Block]:
 
     others = table.keep(lambda column: column.policy != reference)
     title = Heading(f"Differences from {label(reference)}", 3)
-    gaps = [one for one in map(compared, others.entries()) if one is not None]
-    if max((one.shuffles for one in gaps), default=1) < 2:
+    gaps = [gap for gap in map(compared, others.entries()) if gap is not None]
+    if max((gap.shuffles for gap in gaps), default=1) < 2:
         text = "There is one shuffle only, so nothing is known about chance."
         return [title, Prose(f"{text} {_ADVICE}.")]
-    clear = sum(one.clear for one in gaps)
+    clear = sum(gap.clear for gap in gaps)
     text = (
         f"NCR minus that of {label(reference)} on the same shuffles: above 0 is better than "
         f"{label(reference)}. In small print, the 95% interval; bold, where it leaves out 0 "
@@ -315,9 +315,9 @@ def _panels(tables: Sequence[PaperTable]) -> dict[str, list[tuple[str, int]]]:
         for rank, row in enumerate(table.only(scenario).rows)
         if any(_rewards(entry) for entry in row if entry.column.scenario == scenario)
     ]
-    drawn = set(sorted(cases, key=lambda one: one[0])[:_MAX_PANELS])
+    drawn = set(sorted(cases, key=lambda case: case[0])[:_MAX_PANELS])
     return {
-        table.name: [one[2:] for one in cases if one in drawn and one[1] == table.name]
+        table.name: [case[2:] for case in cases if case in drawn and case[1] == table.name]
         for table in tables
     }
 
@@ -364,13 +364,13 @@ def _in_pairs(blocks: Sequence[Block]) -> list[Block]:
 
 
 def details(table: PaperTable, rows_of: Callable[[Score], Sequence[ResultRow]], title: str) -> Grid:
-    """List the settings of every policy with its rewards, means over the shuffles."""
+    """List the settings of every policy with its mean rewards over the shuffles."""
     columns = [("ncr", "NCR", 3), ("cumulative_reward", "CR", 1), ("cr_rand", "CR_rand", 1)]
     columns += [("cr_max", "CR_max", 1), ("mean_length", "length", 1)]
     if any(score.spent is not None for score in table.scores):
         columns.append(("mean_spent", "fees per round", 3))
     lines = []
-    for score in (one for name in table.scenarios for one in table.only(name).scores):
+    for score in (score for name in table.scenarios for score in table.only(name).scores):
         rows, key = rows_of(score), score.key
         settings = [readable(row["settings"]) for row in rows]
         texts = (

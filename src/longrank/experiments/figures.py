@@ -58,7 +58,7 @@ def figure_2(scores: Scores, folder: Path) -> Drawn:
         for task, name in _FIGURE_2.items():
             # As in the paper: with Rand, the others are indistinguishable there.
             crowded = (scenario, task) == ("exponential", "mnist-0")
-            policies = [one for one in _SHOWN[scenario] if not (crowded and one == "rand")]
+            policies = [name for name in _SHOWN[scenario] if not (crowded and name == "rand")]
             curves = _curves(scores, task, scenario, budget, policies)
             panel = f"{name}: {scenario}, b = {budget}"
             if curves:
@@ -124,8 +124,8 @@ def figure_3(scores: Scores, folder: Path, max_topics: int | None = None) -> Dra
     name = "figure-3" if max_topics is None else "figure-3-few"
     small = "" if max_topics is None else f", with mixtures of at most {max_topics} components"
     every = [latent(scores, *panel) for panel in PANELS]
-    missing = [f"{one.scenario}, b = {one.budget}" for one in every if not one.classes]
-    shown = [one for one in every if one.classes]
+    missing = [f"{panel.scenario}, b = {panel.budget}" for panel in every if not panel.classes]
+    shown = [panel for panel in every if panel.classes]
     left_out = _left_out(f"Figure 3{small}", missing)
     if not shown:
         return [], left_out
@@ -205,7 +205,7 @@ def _numbers(shown: Mapping[str, Measured], decimals: int, unit: str = "") -> Gr
 def _ordered(policies: Iterable[str]) -> list[str]:
     """Return each policy once: the paper's in its order, then the others."""
     present = set(policies)
-    return [*(one for one in SIX if one in present), *sorted(present - set(SIX))]
+    return [*(name for name in SIX if name in present), *sorted(present - set(SIX))]
 
 
 def looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -284,15 +284,15 @@ def over_budgets(
 def over_classes(shown: Sequence[Latent], path: Path) -> list[Path]:
     """Draw one column per scenario: Dep's CR above, the difference of the two Inds below."""
     figure, axes = panels(2, len(shown), height=2.3, sharex="col")
-    for column, one in enumerate(shown):
+    for column, panel in enumerate(shown):
         above, below = axes[0, column], axes[1, column]
-        _title(above, f"{one.scenario}, b = {one.budget}", "", "CR of Dep")
-        above.plot(one.classes, one.dep, marker=MARKERS["Dep"], markersize=7, **LOOKS["Dep"])
+        _title(above, f"{panel.scenario}, b = {panel.budget}", "", "CR of Dep")
+        above.plot(panel.classes, panel.dep, marker=MARKERS["Dep"], markersize=7, **LOOKS["Dep"])
         below.bar(
-            one.classes, one.difference, 0.6, color="#cfe3f1", edgecolor="#0072b2", hatch="///"
+            panel.classes, panel.difference, 0.6, color="#cfe3f1", edgecolor="#0072b2", hatch="///"
         )
         below.axhline(0.0, color="black", linewidth=0.8)
-        size = "" if isnan(one.correlation) else f" (correlation {one.correlation:.2f})"
+        size = "" if isnan(panel.correlation) else f" (correlation {panel.correlation:.2f})"
         _title(below, "", f"pivot class{size}", "CR of Ind-GMM\nminus CR of Ind")
         below.set_xticks(range(10))
     return save(figure, path)

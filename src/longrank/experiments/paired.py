@@ -47,7 +47,7 @@ def _gains(row: ResultRow) -> Vector:
     return (np.array(curve) - row["cr_rand"] / len(curve)) / room
 
 
-def difference(one: BySeed, other: BySeed | None = None) -> Gap | None:
+def difference(by_seed: BySeed, other: BySeed | None = None) -> Gap | None:
     """Compare two policies (or one with 0) on the shuffles of both; None if there are none.
 
     The interval is Student's over the shuffles, or that of the rounds where it is wider: a few
@@ -58,7 +58,7 @@ def difference(one: BySeed, other: BySeed | None = None) -> Gap | None:
     """
     apart = [
         x if other is None else _minus(x, other[seed])
-        for seed, x in one.items()
+        for seed, x in by_seed.items()
         if other is None or seed in other
     ]
     values = [float(each.sum()) for each in apart]
@@ -118,21 +118,22 @@ def standings(scores: Sequence[Score]) -> Standings:
             round(_mean(case[policy]), 2) >= top for case, top in zip(usable, tops, strict=True)
         )
         ranked.append(Standing(policy, _mean(by_seed), first, by_seed))
-    return Standings(tuple(sorted(ranked, key=lambda one: -one.mean)), len(usable))
+    return Standings(tuple(sorted(ranked, key=lambda standing: -standing.mean)), len(usable))
 
 
 def _average(several: Sequence[Vector]) -> Vector:
     """Average rounds over cases, or else their sums."""
-    if len({len(one) for one in several}) > 1:
-        several = [one.sum(keepdims=True) for one in several]
+    if len({len(case) for case in several}) > 1:
+        several = [case.sum(keepdims=True) for case in several]
     return np.asarray(np.mean(several, axis=0))
 
 
-def _minus(one: Vector, other: Vector) -> Vector:
+def _minus(first: Vector, second: Vector) -> Vector:
     """Subtract round by round, or else the sums."""
-    same = len(one) == len(other)
-    return one - other if same else one.sum(keepdims=True) - other.sum(keepdims=True)
+    if len(first) != len(second):
+        first, second = first.sum(keepdims=True), second.sum(keepdims=True)
+    return np.asarray(first - second)
 
 
 def _mean(values: BySeed) -> float:
-    return float(np.mean([one.sum() for one in values.values()]))
+    return float(np.mean([each.sum() for each in values.values()]))

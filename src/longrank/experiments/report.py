@@ -153,9 +153,9 @@ def summary(checked: Sequence[Check], compared: Sequence[Agreement]) -> list[Blo
     )
     header = ("statement", "our results", "verdict")
     blocks: list[Block] = [Grid(header, rows, prose=(0, 1, 2))]
-    if any(one.scores for one in compared):
+    if any(agreement.scores for agreement in compared):
         blocks += [Prose(_BOTH_WAYS), _closeness(compared)]
-    return [*blocks, *(_shortfalls(one) for one in compared if one.shortfalls)]
+    return [*blocks, *(_shortfalls(each) for each in compared if each.shortfalls)]
 
 
 def _closeness(compared: Sequence[Agreement]) -> Grid:
@@ -169,9 +169,9 @@ def _closeness(compared: Sequence[Agreement]) -> Grid:
     return Grid(header, tuple(rows))
 
 
-def _shortfalls(one: Agreement) -> Grid:
+def _shortfalls(agreement: Agreement) -> Grid:
     rows = []
-    for short in one.shortfalls:
+    for short in agreement.shortfalls:
         task, scenario, budget, policy = short.score.key
         numbers = (
             number(short.score.ncr_published, 3),
@@ -181,7 +181,7 @@ def _shortfalls(one: Agreement) -> Grid:
         )
         cell = Field(f"{task}, {scenario}, b = {budget}, {label(policy)}", short.reason)
         rows.append((cell, *numbers))
-    names = ", ".join(label(policy) for policy in one.policies)
+    names = ", ".join(label(policy) for policy in agreement.policies)
     cells = counted(len(rows), "cell")
     title = f"{names}: the {cells} more than {TOLERANCE} below the paper's number"
     header = ("cell", "ours", "paper", "difference", "held out")

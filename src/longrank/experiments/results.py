@@ -87,8 +87,8 @@ def origin(folders: Iterable[Path]) -> tuple[list[str], list[str]]:
     """
     files = [file for folder in folders for file in sorted(Path(folder).glob("*.parquet"))]
     metadata = [pq.read_schema(file).metadata or {} for file in files]
-    versions = sorted({one[_VERSION].decode() for one in metadata if _VERSION in one})
-    return versions, sorted({one[_DATE].decode() for one in metadata if _DATE in one})
+    versions = sorted({each[_VERSION].decode() for each in metadata if _VERSION in each})
+    return versions, sorted({each[_DATE].decode() for each in metadata if _DATE in each})
 
 
 def read_results(folders: Iterable[Path]) -> list[ResultRow]:

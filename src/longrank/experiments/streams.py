@@ -40,7 +40,7 @@ def task_table(task: str, folder: str | None) -> Table:
     else:
         world = PaymentWorld(int(task.partition("-")[2]), seed=EMBEDDING_SEED)
         dealt = [world.deal(t) for t in range(_ROUNDS + 100)]
-        items = np.concatenate([one.items for one in dealt])
+        items = np.concatenate([each.items for each in dealt])
         chances = LOGISTIC.probability(items @ world.weights)
     ranked = len(items) * 10 // 11 if task == "logistic" else len(items) * 5 // 6
     return Table(task, items[:ranked], chances[:ranked], items[ranked:], None, {"task": task})

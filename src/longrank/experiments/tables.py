@@ -123,7 +123,7 @@ class PaperTable:
     @property
     def not_run(self) -> int:
         """The number of the paper's fields for which we have no score."""
-        return sum(one.score is None and one.published is not None for one in self.entries())
+        return sum(e.score is None and e.published is not None for e in self.entries())
 
     @property
     def scenarios(self) -> tuple[str, ...]:
@@ -205,8 +205,8 @@ def _row(
     best = _best(columns, [entry.value for entry in entries])
     best_held_out = _best(columns, [entry.shown(held_out=True)[0] for entry in entries])
     return tuple(
-        replace(entry, best=one, best_held_out=other)
-        for entry, one, other in zip(entries, best, best_held_out, strict=True)
+        replace(entry, best=is_best, best_held_out=is_best_held_out)
+        for entry, is_best, is_best_held_out in zip(entries, best, best_held_out, strict=True)
     )
 
 
@@ -303,7 +303,7 @@ def _tabular(table: PaperTable, cell: Callable[[Comparison], str]) -> str:
 
 
 def _caption(table: PaperTable, held_out: bool) -> str:
-    counts = [len(one.reported if held_out else one.rows) for one in table.scores]
+    counts = [len(score.reported if held_out else score.rows) for score in table.scores]
     which = (
         "on shuffles that played no part in choosing the settings"
         if held_out

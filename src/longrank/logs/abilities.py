@@ -78,15 +78,15 @@ class Checked:
         chances = batch.propensity[observed & ~np.isnan(batch.propensity)]
         prices = [payoffs.has_prices for payoffs in batch.payoffs]
         priced = np.array([*prices, False])[batch.pay]  # the last is that of no payoffs
-        told = batch.has(PAID)
+        billed = batch.has(PAID)
         counted = {
             "decisions": observed,
             "missing": ~observed,
             "with_items": observed & (batch.has("items") | batch.has("candidates")),
             "with_payoffs": observed & (batch.pay >= 0),
             "with_prices": observed & priced,
-            "with_outcome_costs": observed & told,
-            "without_costs": (batch.tried > 0) & ~priced & ~told,
+            "with_outcome_costs": observed & billed,
+            "without_costs": (batch.tried > 0) & ~priced & ~billed,
             "with_prefix": observed & batch.has("prefix_propensities"),
             "left_out": observed & ~np.array(batch.more.get("learned", True)),
         }

@@ -27,7 +27,7 @@ class Decision:
     (k, d), or records: dictionaries in ``candidates``, with the ``context`` that they share.
     ``features``, of what was played, have shape (n, dim); ``time`` is in seconds. ``payoffs`` have
     the prices of the candidates, if any; ``price_fields`` are the fields of the records that they
-    were read from, and ``patience`` is what policies are told of the cascade's.
+    were read from, and ``patience`` is the value that policies are given.
     """
 
     row: int

@@ -39,7 +39,7 @@ class _Joint:
     """The rows of a table, those of a decision joined."""
 
     table: LogTable
-    given: Sequence[str] | None  # the fields of the context, if somebody said so
+    given: Sequence[str] | None  # the fields of the context, if declared
 
     all: Sequence[_Joint] = ()  # those of all files of the log
 

@@ -89,7 +89,7 @@ def _listed(numbers: ArrayLike | None) -> Any:
 
 
 def _copied(candidates: Any) -> list[Any]:
-    """Return ids as they are, and records as dictionaries that nobody changes."""
+    """Return ids as they are, and copies of records."""
     if isinstance(candidates, list | tuple) and _names(list(candidates)):
         return list(candidates)
     records = as_records(candidates)

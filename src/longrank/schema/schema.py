@@ -178,21 +178,21 @@ class Schema(Part):
         own_groups = atom_groups("candidate", layout.candidate)
         shared_groups = atom_groups("context", layout.context)[1:]
         names: list[tuple[str | None, str | None]] = [(None, None)]
-        told: list[str | None] = [None]
+        spoken: list[str | None] = [None]
         entries = [(0, -1, 0)]
         for field in layout.candidate:
             if len(entries) + field.width > MAX_ENTRIES:
                 continue
             entries += [(i, -1, len(names)) for i in own[field.name]]
             names.append((field.name, None))
-            told.append(None)
+            spoken.append(None)
         for one, other, both in self._pairs(layout):
             second = own[other] if both else shared[other]
             if len(entries) + len(own[one]) * len(second) > MAX_ENTRIES:
                 continue
             entries += [(i, -2 - j if both else j, len(names)) for i in own[one] for j in second]
             names.append((one, other))
-            told.append(None if both else f"context {other}" if other in own else other)
+            spoken.append(None if both else f"context {other}" if other in own else other)
         left, right, labels = (np.array(part, np.int64) for part in zip(*entries, strict=True))
         groups = np.array(
             [
@@ -207,7 +207,7 @@ class Schema(Part):
         )
         self._warn(layout, names)
         lists = any(field.kind in LISTS for side in layout for field in side)
-        return Plan(left, right, groups, labels, tuple(names), lists, tuple(told))
+        return Plan(left, right, groups, labels, tuple(names), lists, tuple(spoken))
 
     def _warn(self, layout: Layout, names: list[tuple[str | None, str | None]]) -> None:
         """Warn of fields of the context that cannot change the order."""
@@ -241,7 +241,9 @@ class Schema(Part):
         plan, own = self.plan(self.present()), self.present().candidate
         if described:
             both = zip(plan.names, plan.shared, strict=True)
-            crossed = [f"{one} x {told or other}" for (one, other), told in both if other]
+            crossed = [
+                f"{first} x {shared or second}" for (first, second), shared in both if second
+            ]
         else:
             crossed = [f"{one} x {other}" for one, other in self.cross or ()]
         if crossed:

@@ -92,7 +92,7 @@ class Candidates:
     """Which candidates are tried first, by the log and by policies, and how attempts ended.
 
     ``first`` counts by who plays, in ``decisions`` of them; ``tried`` and ``succeeded`` count the
-    attempts of the log, which ``spent`` so much; empty if they cost nothing.
+    attempts of the log; ``spent`` is their total cost, empty if attempts cost nothing.
     """
 
     decisions: int
@@ -260,7 +260,7 @@ class Details:
         return blocks
 
     def _candidates(self, every: int) -> list[Block]:
-        """Show which candidates are tried first, where they have names."""
+        """Show which candidates are tried first, if they have names."""
         counted = by_candidate(self.policies, self.history, every)
         if counted is None:
             return []

@@ -65,7 +65,7 @@ class Evidence:
     stops: Array  # probability of stopping before the budget is used up, along the log
     short: Array  # whether the log did
     observed: Flags
-    left: Flags  # whether the cascade ended by itself after a failure
+    left: Flags  # whether the cascade ended before the sequence did, after a failure
     masses: Array  # how much of the policy each prefix of the log stands for
     earned: Array  # what that much of the policy earned; NaN without an outcome
     earnable: Array  # the least and the most that the decision can earn

@@ -181,8 +181,8 @@ class GateDecision:
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and texts, ready for JSON; unknown values are None."""
         gain = {name: getattr(self.gain, name) for name in ("value", "low", "high")}
-        told = {"answer": self.answer, "sentence": str(self), "policy": self.gain.policy}
-        return dict(plain({**told, "gain": gain, "reason": self.reason}))
+        answer = {"answer": self.answer, "sentence": str(self), "policy": self.gain.policy}
+        return dict(plain({**answer, "gain": gain, "reason": self.reason}))
 
 
 def check_gate(

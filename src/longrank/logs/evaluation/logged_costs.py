@@ -97,7 +97,7 @@ class CostFitting:
                 self._sums[name] = total + cost, count + 1
 
     def fitted(self) -> LoggedCosts | None:
-        """Return what was fitted; None if no outcome said what it cost."""
+        """Return what was fitted; None if no outcome reported costs."""
         if not self._count:
             return None
         self.begin_block()

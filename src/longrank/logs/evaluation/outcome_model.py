@@ -75,7 +75,8 @@ class OutcomeModel:
     def predict(self, decision: Decision) -> Array:
         """Return the success probability of every candidate of a decision, shape (k,).
 
-        By what was learned before it, if the model has seen it, which is told by its id.
+        A decision that the model has seen, recognised by its id, is predicted from what was learned
+        before it.
         """
         return self.expect(Batch.of([decision]), self.seen.blocks([decision.id]))[0]
 

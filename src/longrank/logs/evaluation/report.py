@@ -304,7 +304,7 @@ def _basis(history: History, evaluation: Evaluation) -> Prose:
 
 
 def _every_estimate(policies: Policies, evaluation: Evaluation, money: str) -> list[Block]:
-    """Return every estimate, and what the words mean."""
+    """List every estimate, and explain the methods."""
     widths = [e.high - e.low for e in evaluation if e.high > e.low]
     width = min(widths, default=0.0)
     rows = []
@@ -330,7 +330,7 @@ def _every_estimate(policies: Policies, evaluation: Evaluation, money: str) -> l
 
 
 def _explained(evaluation: Evaluation) -> list[str]:
-    """Explain how the verdicts were reached, in as many words as they need."""
+    """Explain the estimators and methods behind the verdicts."""
     verdicts = [verdict for verdict in evaluation.verdicts.values() if not verdict.refused]
     estimators = sorted({verdict.estimator for verdict in verdicts})
     methods = sorted({e.method for e in evaluation if not e.refused})

@@ -110,7 +110,7 @@ class Verdict:
     played: float = math.nan
 
     def __str__(self) -> str:
-        return self.told()
+        return self.sentence()
 
     @property
     def uplift(self) -> float:
@@ -118,7 +118,7 @@ class Verdict:
         share = self.gain.value / self.played if self.played > 0.0 else math.nan
         return share if abs(share) < _ENORMOUS else math.nan
 
-    def told(self, currency: str = "") -> str:
+    def sentence(self, currency: str = "") -> str:
         """Return the verdict as a sentence, with amounts in a currency if there is one."""
         finding = self.finding(currency)
         lost = f"; {self.missing} decisions have no outcome" if self.missing else ""
@@ -134,7 +134,7 @@ class Verdict:
         return f"{finding}; {self.effective:.0f} effective decisions{lost}; {what}"
 
     def finding(self, currency: str = "", name: str = "") -> str:
-        """Return what was found: how much more it would earn, or that the log cannot tell."""
+        """Return how much more it would earn, or that the log cannot tell, without advice."""
         name, level = name or f"`{self.policy}`", f"{100.0 * self.confidence:.4g} %"
         earned = _span(self.low, self.high) + _unit(currency)
         if self.refused:
@@ -147,7 +147,7 @@ class Verdict:
         return f"{name} would earn {gain} ({level}){self._best(currency)}"
 
     def _best(self, currency: str) -> str:
-        """Return the point in the interval of the gain, in words."""
+        """Return the point estimate of the gain as a clause."""
         gain = self.gain
         if math.isnan(gain.value) or gain.low == gain.high:
             return ""

@@ -213,7 +213,7 @@ class _Weighed:
             exact = exact + here * stop
             other = np.where(here > 0.0, 1.0 - stop - same, 0.0)
             if (other > 1e-12).any():
-                give_up = np.where(i == tried, losses[:, i], -np.inf)  # it may have ended by itself
+                give_up = np.where(i == tried, losses[:, i], -np.inf)  # the cascade may have ended
                 if sequences is None:
                     worst, best = self._after_any(i, give_up)
                 else:

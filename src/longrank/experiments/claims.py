@@ -1,4 +1,4 @@
-"""Claims: what the paper says of its results, checked on ours."""
+"""The paper's claims about its results, checked on ours."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Shortfall:
 
 
 class Closeness(NamedTuple):
-    """How near a policy's scores are to the published numbers, at the two decimals of the tables.
+    """A policy's scores against the published numbers, at the two decimals of the tables.
 
     ``settings`` is the size of its grid: the best of more settings scores higher by luck alone.
     ``cells`` is the number of scores that were compared.
@@ -328,7 +328,7 @@ def correlated(scores: Scores, scenario: str, budget: int, max_topics: int | Non
 
 
 def _coarse(scores: Iterable[Score]) -> bool:
-    """Tell whether some of the paper's cells were searched with the quick grid."""
+    """Return whether some of the paper's cells were searched with the quick grid."""
     return any(
         score.grid == "quick" and score.key.policy != "rand" and score.key.task in PAPER_TASKS
         for score in scores

@@ -16,7 +16,7 @@ _MERGED = ("--budgets", "--scenario", "--policies", "")  # in this order; "" is 
 
 
 def commands(scores: Iterable[Score], out: Path | None = None) -> list[str]:
-    """Return the fewest commands that say exactly what was run, and into which folder."""
+    """Return the fewest commands that reproduce exactly what was run, with the output folder."""
     merged = [_options(score, out) for score in sorted(scores, key=_order)]
     for name in _MERGED:
         alike: dict[object, Options] = {}

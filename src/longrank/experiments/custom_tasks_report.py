@@ -1,4 +1,4 @@
-"""The report on tasks that the paper does not have: who earned most, and how sure that is."""
+"""The report on tasks outside the paper: which policy earned most, and how certain that is."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def write(
 
 
 def add_tasks(page: Page, tables: Sequence[PaperTable], folder: Path, out: Path | None) -> None:
-    """Add a section for each task that the paper does not have."""
+    """Add a section for each task outside the paper."""
     own = [table for table in tables if table.number is None]
     panels = _panels(own)
     for table in own:
@@ -165,7 +165,7 @@ def _warning(scores: Sequence[Score]) -> list[Block]:
 
 
 def _conclusion(scores: Sequence[Score]) -> list[Block]:
-    """Say who earned most, in how many cases, and whether that is clear."""
+    """Say which policy earned most, in how many cases, and whether the lead is clear."""
     standing = standings(scores)
     if not standing.policies:
         return []
@@ -208,7 +208,7 @@ def _interval(gap: Gap) -> str:
 def _grids(
     table: PaperTable, field: Callable[[Comparison], Field], columns: int = _MAX_VALUES
 ) -> list[Block]:
-    """Return a table for each scenario: all of it fits on a narrow screen, two on a wide one."""
+    """Return a table for each scenario, sized for a narrow screen; two fit on a wide one."""
     parts = [table.only(scenario) for scenario in table.scenarios]
     grids = [grid(part, field, len(part.columns) > columns) for part in parts]
     fit = max(len(part.columns) for part in parts) <= _MAX_VALUES
@@ -268,7 +268,7 @@ def _same_stream(table: PaperTable) -> list[Block]:
 
 
 def _differences(table: PaperTable) -> list[Block]:
-    """Compare every policy with one of them, on the same shuffles."""
+    """Compare every policy with a reference, on the same shuffles."""
     ranked = standings(table.scores).policies
     if len(ranked) < 2:
         return []

@@ -33,7 +33,7 @@ SCENARIOS: dict[str, Payoffs] = {
 
 
 class Account(NamedTuple):
-    """What a way to route payments came to, in money, and how many were approved."""
+    """Totals of a way to route payments: earnings and fees in money, and approvals."""
 
     earned: float
     fees: float
@@ -41,7 +41,7 @@ class Account(NamedTuple):
 
 
 class DeskRun(NamedTuple):
-    """The payment desk: what each way to route came to, and the next ranking explained."""
+    """The payment desk: the account of each way to route, and the next ranking explained."""
 
     payments: int
     accounts: dict[str, Account]

@@ -79,7 +79,7 @@ def figure_2(scores: Scores, folder: Path) -> Drawn:
 
 
 def _shuffle(scores: Scores) -> str:
-    """Say whose curves are drawn, where there are several."""
+    """Say which shuffle is drawn, if there are several."""
     return " on the first shuffle" if any(score.seeds > 1 for score in scores.values()) else ""
 
 

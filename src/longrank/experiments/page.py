@@ -1,4 +1,4 @@
-"""A report being written: sections with links to them, figures, and texts from files."""
+"""A report under construction: sections with links, figures, and texts from files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Drawn = tuple[list[Path], list[Block]]  # files, and what shows them
 
 
 class Page:
-    """Sections in their order, with links to all of them on top; ``files`` were drawn for it."""
+    """Sections in order, preceded by links to all of them; ``files`` are its figures."""
 
     def __init__(self, title: str, introduction: str) -> None:
         self.title, self.files = title, list[Path]()

@@ -1,4 +1,4 @@
-"""Differences between policies on the same shuffles, and how sure they are."""
+"""Paired differences between policies on the same shuffles, with intervals."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def _row(
 
 
 def _best(columns: Sequence[PolicyColumn], values: Sequence[float | None]) -> list[bool]:
-    """Tell whether each value is the largest of its scenario after rounding, as in the paper."""
+    """Return whether each value is the largest of its scenario after rounding, as in the paper."""
     rounded = [None if value is None else round(value, 2) for value in values]
     tops: dict[str, tuple[bool, float]] = {}
     for column, value in zip(columns, rounded, strict=True):

@@ -1,4 +1,4 @@
-"""The details of a report: what the log shows, what if, and how a policy learns."""
+"""The details of a report: the log's statistics, what-if analyses, and learning curves."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from longrank.schema import identities
 Curve = list[tuple[int, float, float]]  # decisions so far, mean value, standard error
 Policies = Mapping[str, Policy]
 UNCHANGED = "unchanged"
-MAX_ASKED = 3_000  # decisions that are enough to ask what if, and to see how a policy learns
+MAX_ASKED = 3_000  # decisions that suffice for what-if analyses and learning curves
 MAX_NAMED = 12  # candidates that are shown by name
 
 
@@ -49,7 +49,7 @@ def percent(share: float) -> str:
 
 @dataclass(frozen=True)
 class Positions:
-    """How often each position was tried, how often it succeeded, and what was spent on it."""
+    """Attempts, successes and total costs by position."""
 
     tried: Indices
     succeeded: Indices
@@ -147,9 +147,9 @@ def learning_curve(
 ) -> Curve:
     """Return the mean value up to decision t of a policy that learns from the log as it goes.
 
-    It is evaluated before every decision with what it has learned so far, doubly robust. The
-    points are t, the mean and its standard error; they begin after a tenth of the decisions, since
-    means of a few jump.
+    It is evaluated before every decision with what it has learned so far, doubly robust. The points
+    are t, the mean and its standard error, from a tenth of the decisions on: earlier means are
+    noise.
     """
     ended = gather(policy, history, model, learn=True).ended()
     return _means_so_far(Sample(ended, IntervalSettings(), gone=0).terms, points)
@@ -188,18 +188,18 @@ def judge_changes(
 ) -> list[WhatIf]:
     """Judge the evidence about policies under other payoffs or smaller budgets.
 
-    Each decided again under the change; whether the log supports that is judged for each.
+    Each policy decided again under the change, and the support of the log is judged anew.
     """
     settings = settings or IntervalSettings()
-    first: dict[str, Comparable] = {}
+    unchanged: dict[str, Comparable] = {}
     judged = []
     for change in changes:
         samples = {n: Sample(each[change], settings, missing) for n, each in evidence.items()}
         verdicts = {name: judge(sample, name) for name, sample in samples.items()}
         sides = {name: comparable(samples[name], verdicts[name]) for name in samples}
-        first = first or sides
-        than = {name: differ(side, first[name], settings) for name, side in sides.items()}
-        judged.append(WhatIf(change, verdicts, than))
+        unchanged = unchanged or sides
+        gains = {name: differ(side, unchanged[name], settings) for name, side in sides.items()}
+        judged.append(WhatIf(change, verdicts, gains))
     return judged
 
 
@@ -220,7 +220,7 @@ def raise_costs(cost: float) -> Callable[[Payoffs], Payoffs]:
 
 @dataclass(frozen=True)
 class Details:
-    """What a report says beyond the answer, about policies on a log."""
+    """The sections of a report that follow its answer."""
 
     policies: Policies
     history: History
@@ -240,7 +240,7 @@ class Details:
         return f" {self.money}" if self.money else ""
 
     def sections(self, extra_cost: float | None, workers: Jobs) -> list[Block]:
-        """Return everything that needs policies to be asked again."""
+        """Return all sections that require asking the policies again."""
         positions = by_position(self.history)
         cost, why = self._extra(extra_cost, positions)
         changes = self._changes(cost)
@@ -264,24 +264,24 @@ class Details:
         counted = by_candidate(self.policies, self.history, every)
         if counted is None:
             return []
-        everyone = set(counted.tried).union(*counted.first.values())
-        most = {name: max(counts[name] for counts in counted.first.values()) for name in everyone}
-        names = sorted(everyone, key=lambda name: (-most[name], name))
+        named = set(counted.tried).union(*counted.first.values())
+        highest = {name: max(counts[name] for counts in counted.first.values()) for name in named}
+        names = sorted(named, key=lambda name: (-highest[name], name))
         rows = []
         for name in names[:MAX_NAMED]:
             tried = counted.tried[name]
-            own = (_share(counts[name] / counted.decisions) for counts in counted.first.values())
+            shares = (counts[name] / counted.decisions for counts in counted.first.values())
             rate = _share(counted.succeeded[name] / tried) if tried else "–"
-            rows.append((name, *own, f"{tried:,}", rate))
+            rows.append((name, *map(_share, shares), f"{tried:,}", rate))
         if counted.spent:
             costs = _costs(
                 counted.spent.get(name, 0.0) / max(counted.tried[name], 1) for name in names
             )
             rows = [(*row, cost) for row, cost in zip(rows, costs, strict=False)]
-        none = [1.0 - counts.total() / counted.decisions for counts in counted.first.values()]
-        if any(none):
-            empty = ("",) * (3 if counted.spent else 2)
-            rows.append(("nothing is tried", *map(_share, none), *empty))
+        nothing = [1.0 - counts.total() / counted.decisions for counts in counted.first.values()]
+        if any(nothing):
+            blank = ("",) * (3 if counted.spent else 2)
+            rows.append(("nothing is tried", *map(_share, nothing), *blank))
         header = ("candidate", *counted.first, "attempts", "success rate")
         header += (in_currency("mean cost", self.money),) if counted.spent else ()
         text = (
@@ -292,13 +292,13 @@ class Details:
             text += f" Shown are the {MAX_NAMED} of {len(names)} that are tried first most often."
         if every > 1:
             text += f" Counted in every {every}th decision."
-        by = len(counted.first)
-        groups = ("", 1), ("tried first by", by), ("in the log", len(header) - 1 - by)
+        players = len(counted.first)
+        groups = ("", 1), ("tried first by", players), ("in the log", len(header) - 1 - players)
         grid = Grid(header, tuple(rows), groups=groups, prose=(0,), stacked=True)
         return [Heading("Who is tried first", 2), Prose(text), grid]
 
     def _extra(self, extra_cost: float | None, positions: Positions) -> tuple[float, str]:
-        """Return how much more an attempt might cost, and why that much is asked about."""
+        """Return the extra cost of an attempt to ask about, and how it was chosen."""
         if extra_cost is not None:
             return extra_cost, ""
         tried, spent = int(positions.tried.sum()), float(positions.spent.sum())
@@ -317,7 +317,7 @@ class Details:
         return max(most)
 
     def _changes(self, cost: float) -> dict[str, Change]:
-        """Return what might be otherwise: smaller budgets, and more expensive attempts."""
+        """Return the what-if changes: smaller budgets, and more expensive attempts."""
         longest = 1
         for batch in self.history.batches():
             known = batch.observed
@@ -325,12 +325,9 @@ class Details:
             tries = np.minimum(np.minimum(batch.budget, max(most, default=0)), batch.sizes)
             longest = max(longest, int(tries[known].max(initial=1)))
         budgets = sorted({1, 2, 3, longest // 2, longest} & set(range(1, longest)))
+        smaller: dict[str, Change] = {f"budget {budget}": (None, budget) for budget in budgets}
         dearer = f"every attempt costs {cost:g}{self.unit} more"
-        return {
-            UNCHANGED: (None, None),
-            **{f"budget {b}": (None, b) for b in budgets},
-            dearer: (raise_costs(cost), None),
-        }
+        return {UNCHANGED: (None, None), **smaller, dearer: (raise_costs(cost), None)}
 
     def _what_if(
         self,
@@ -340,23 +337,23 @@ class Details:
         every: int,
     ) -> list[Block]:
         judged = judge_changes(evidence, changes, self.settings, self.missing)
-        verdicts = [verdict for changed in judged for verdict in changed.verdicts.values()]
-        given = [verdict for verdict in verdicts if not verdict.refused]
-        if not given:
+        verdicts = [verdict for what_if in judged for verdict in what_if.verdicts.values()]
+        widths = [verdict.high - verdict.low for verdict in verdicts if not verdict.refused]
+        if not widths:
             return []
-        width = min(verdict.high - verdict.low for verdict in given)
+        width = min(widths)
         rows = []
-        for changed in judged:
-            cells: list[Field | str] = [changed.change]
-            for name, verdict in changed.verdicts.items():
+        for what_if in judged:
+            cells: list[Field | str] = [what_if.change]
+            for name, verdict in what_if.verdicts.items():
                 if verdict.refused:
                     cells.append(Field("–", "not supported by the log"))
                     continue
                 value, remark = fitted(verdict.value, width), span(verdict.low, verdict.high, width)
-                than = changed.differences[name]
-                if changed is not judged[0] and not math.isnan(than.value):
-                    value += f" ({fitted(than.value, width, sign=True)})"
-                    remark += "" if than.low * than.high > 0.0 else "; not clear"
+                gain = what_if.differences[name]
+                if what_if is not judged[0] and not math.isnan(gain.value):
+                    value += f" ({fitted(gain.value, width, sign=True)})"
+                    remark += "" if gain.low * gain.high > 0.0 else "; not clear"
                 cells.append(Field(value, remark))
             rows.append(tuple(cells))
         level = percent(self.settings.confidence)

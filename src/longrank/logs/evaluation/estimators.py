@@ -90,10 +90,10 @@ class Estimator:
     estimate
         Turns a sample into an estimate; the names of policy and estimator are filled in later.
     needs
-        What the log must have, in the words of :meth:`longrank.logs.Checked.lacks`.
+        What the log must have: names that :meth:`longrank.logs.Checked.lacks` knows.
     refuses
-        Returns why the evidence does not suffice, empty if it does; asked if the log has all
-        that is needed.
+        Returns why the evidence does not suffice, empty if it does; called only if the log has
+        everything needed.
     """
 
     name: str
@@ -231,9 +231,9 @@ def _weighted(
 ) -> Estimate:
     """Return a weighted estimate with the interval that the design of the log allows.
 
-    That is the ``approximate`` one if there are enough effective decisions and the weights are as
-    they should be, and otherwise the one by betting, which needs neither. The value is limited to
-    it, and notes tell.
+    That is the ``approximate`` one if there are enough effective decisions and the weights are
+    sound, and otherwise betting, which needs neither. The value is clipped to the interval, with a
+    note.
     """
     if sample.few:
         (low, high), method = sample.betting_interval(sample.risk), "betting"
@@ -263,7 +263,7 @@ def doubly_robust(sample: Sample) -> Estimate:
 def doubly_robust_normalised(sample: Sample) -> Estimate:
     """Average the same with weights divided by their mean per position.
 
-    What ``SelfNormalizedDoublyRobust`` in obp is for single actions.
+    The analogue for sequences of ``SelfNormalizedDoublyRobust`` in obp.
     """
     evidence = sample.evidence
     corrections = evidence.weights * evidence.deltas

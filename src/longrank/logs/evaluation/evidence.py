@@ -40,16 +40,16 @@ UNCHANGED: Change = (None, None)
 class Evidence:
     """What the estimators need to know about one policy; every array has a row per decision.
 
-    Also the decisions without an outcome: they are not ``observed``, their rewards are NaN and
-    their corrections 0, and all that they tell is what the log and the policy choose.
+    Decisions without an outcome are included: they are not ``observed``, their rewards are NaN and
+    their corrections 0, and they show only what the log and the policy choose.
 
-    A sequence that goes on longer shows what stopping earlier would have earned. So a policy's stop
-    needs no support: what counts is how likely the log's prefix was. ``masses[:, j]`` is how much
-    of the policy the first j + 1 actions of the log stand for: its mean is 1 for every j if the log
-    supports the policy, and less by what it could not have done. ``earned`` is what that much of
-    the policy earned, up to the outcome: its mean is what the policy earns. Neither is ever divided
-    by the probability that the log stops. ``unsupported`` is the probability that the policy does,
-    before the outcome, what the log could not have done.
+    A longer sequence shows what stopping earlier would have earned, so a policy's stops need no
+    support: only the probability of the log's prefix matters. ``masses[:, j]`` is the share of the
+    policy that the first j + 1 actions of the log represent: its mean is 1 for every j if the log
+    supports the policy, and lower by whatever the log could not have done. ``earned`` is what that
+    share earned, up to the outcome: its mean is the policy's value. Neither is ever divided by the
+    probability that the log stops. ``unsupported`` is the probability that the policy does, before
+    the outcome, what the log could not have done.
     """
 
     rewards: Array
@@ -129,10 +129,9 @@ def gather_all(
     is evidence under each of the ``changes``, functions of the payoffs and budgets by name
     (``None``: unchanged); by default under the payoffs of the log, with the name ``""``.
 
-    ``draws`` is the number of sequences drawn for the model's estimate of a randomised policy:
-    four by default, down to one for 10,000 decisions, of which the mean is just as good. With
-    ``every`` only each n-th decision is asked about. ``progress`` is told how many were, and how
-    many there are.
+    ``draws`` is the number of sequences drawn for the model's estimate of a randomised policy: four
+    by default, down to one for 10,000 decisions, of which the mean is just as good. With ``every``
+    only each n-th decision is asked about. ``progress`` receives the number done and the total.
     """
     changes = {"": UNCHANGED} if changes is None else changes
     total = len(history)
@@ -162,14 +161,14 @@ def gather_all(
 
 
 class _Task(NamedTuple):
-    """What is asked of every batch."""
+    """The parameters that all batches share."""
 
     policies: Mapping[str, Policy]
     changes: Mapping[str, Change]
     model: OutcomeModel
     draws: int
     learn: bool
-    describe: bool  # whether it matters what was played, for outcomes are missing
+    describe: bool  # whether to describe what was played, as outcomes are missing
     every: int
 
 
@@ -180,7 +179,7 @@ _COMMON = ("rewards", "last", "short", "earnable")
 def _weigh(task: _Task, place: int, batch: Batch, blocks: Indices) -> tuple[int, Parts]:
     """Weigh the decisions of a batch for every policy under every change; return how many."""
     count, places, decisions = len(batch), np.arange(place, place + len(batch)), list(batch)
-    # of a decision without payoffs or candidates, and thus without an outcome, nothing is known
+    # nothing is known of decisions without payoffs or candidates, hence without an outcome
     asked = np.array([each.payoffs is not None and each.size is not None for each in decisions])
     asked &= places % task.every == 0
     if not asked.any():
@@ -222,8 +221,8 @@ def _weigh(task: _Task, place: int, batch: Batch, blocks: Indices) -> tuple[int,
 def _placed(history: History, model: OutcomeModel) -> Iterator[tuple[int, Batch, Indices]]:
     """Return batches with the places of their first decisions, and the block of each decision.
 
-    A model has not seen what has no outcome. Such a decision is in the block of the next one that
-    has an outcome, so that what is expected of it does not depend on whether its outcome is known.
+    The model has not seen decisions without an outcome. Each belongs to the block of the next
+    decision that has one, so that its prediction does not depend on whether its outcome is known.
     """
     place, latest = 0, -1
     for batch in history.batches():
@@ -247,7 +246,7 @@ def _placed(history: History, model: OutcomeModel) -> Iterator[tuple[int, Batch,
 
 
 def describe(decisions: Sequence[Decision], chances: Array) -> Iterator[Array]:
-    """Return numbers about what was played that may predict whether its outcome is known.
+    """Yield features of what was played that may predict whether its outcome is known.
 
     The length and the propensity of the sequence, and the mean and the first of its items; of
     records their ``chances`` of success by the model.
@@ -264,9 +263,9 @@ def describe(decisions: Sequence[Decision], chances: Array) -> Iterator[Array]:
 
 
 def _even(log: LoggedActions, sizes: Indices) -> Array:
-    """Return the weight of each first item for a policy that draws one of all candidates alike.
+    """Return the weight of each first item for a policy that draws it uniformly.
 
-    Whatever the log supports, its mean is at most 1; 0 where nothing was played or is known.
+    Its mean is at most 1, whatever the log supports; 0 where nothing was played or known.
     """
     first = np.where(log.lengths > 0, log.prefix[:, 0], np.nan)
     with np.errstate(divide="ignore", over="ignore"):
@@ -330,11 +329,11 @@ def _expected(
     return Expected(before, stops[blocks], later, overall)
 
 
-_LASTING = ("weights", "masses")  # what holds after the last position of a decision
+_LASTING = ("weights", "masses")  # padded with their values at the last position
 
 
 def _joined(parts: list[EvidenceArrays]) -> EvidenceArrays:
-    """Join the columns of batches, of which some are as wide as the longest sequence needs."""
+    """Concatenate the columns of batches, padded to the widest batch."""
     joined: EvidenceArrays = {}
     for name in list(parts[0]) if parts else []:
         columns = [part.pop(name) for part in parts]
@@ -348,7 +347,7 @@ def _joined(parts: list[EvidenceArrays]) -> EvidenceArrays:
 
 
 def check_batches(history: History, every: int = 1) -> Checked:
-    """Return what the decisions of a checked log have, or each n-th of them."""
+    """Count what the decisions of a checked log have, or each n-th of them."""
     log, place = Checked(history.name), 0
     for batch in history.batches():
         log.add(batch if every == 1 else Batch.of(list(batch)[-place % every :: every]))

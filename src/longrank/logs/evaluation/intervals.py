@@ -31,7 +31,7 @@ _GROUPS = 10_000  # decisions that are resampled one by one; of more, groups of 
 
 @dataclass(frozen=True)
 class IntervalSettings:
-    """How intervals are made."""
+    """How to compute intervals."""
 
     confidence: float = 0.95
     interval: str = "bootstrap"  # or "betting"
@@ -98,7 +98,7 @@ def score(
     earnable: tuple[float, float],
     settings: IntervalSettings,
 ) -> tuple[float, float]:
-    """Return an interval that leaves room for what was too rare to be seen.
+    """Return a normal interval that allows for rare unseen events.
 
     The normal interval of successes that are rare, or of none at all, is too narrow where it
     matters. So each end is computed as if z^2 / 2 more decisions (two, at 95%) had earned the most,
@@ -120,7 +120,7 @@ def betting(low_values: Array, high_values: Array, risk: float) -> tuple[float, 
     """Return bounds that hold for every number of decisions, on the scale from 0 to 1.
 
     The means of ``low_values`` and ``high_values``, all of at least 0, are at most the mean in
-    question and 1 minus that mean. Bounds that contradict each other say nothing.
+    question and 1 minus that mean. Contradictory bounds carry no information.
     """
     low = lower(low_values, risk / 2.0)
     high = 1.0 - lower(high_values, risk / 2.0)

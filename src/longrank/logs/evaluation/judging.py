@@ -72,7 +72,7 @@ def _gain(sample: Sample, value: float) -> Difference:
 
 
 def _by_bounds(sample: Sample, reason: str) -> Verdict:
-    """Return the verdict of a log without chance: what its decisions show for certain."""
+    """Return the verdict by a deterministic log: what its decisions show for certain."""
     evidence, settings, earnable = sample.evidence, sample.settings, (sample.least, sample.most)
     lows, highs, exact = evidence.bounds.T
     clipped = np.clip(lows, *earnable), np.clip(highs, *earnable)
@@ -101,7 +101,7 @@ def _known_gain(sample: Sample) -> Difference:
 
 
 def _advise(verdict: Verdict, sample: Sample) -> Verdict:
-    """Fill in what to do: see :class:`Verdict`."""
+    """Add the advice: see :class:`Verdict`."""
     gain = verdict.gain
     if verdict.refused or math.isnan(gain.low):
         return verdict
@@ -119,7 +119,7 @@ def _advise(verdict: Verdict, sample: Sample) -> Verdict:
 
 @dataclass(frozen=True)
 class Comparable:
-    """What the difference between two policies takes of each: less than the evidence."""
+    """What a comparison of two policies needs of each: far less than the evidence."""
 
     policy: str
     refused: str
@@ -133,7 +133,7 @@ class Comparable:
 
 
 def comparable(sample: Sample, verdict: Verdict) -> Comparable:
-    """Return what differences take of the sample about a policy."""
+    """Return what a comparison needs of the sample about a policy."""
     reason = sample.evidence.log.lacks(*NEEDS["importance sampling"]) or sample.refused
     if reason:
         return Comparable(verdict.policy, reason)
@@ -192,11 +192,11 @@ def check_gate(
     missing: str = "refuse",
     earnable: tuple[float, float] | None = None,
 ) -> GateDecision:
-    """Say whether a policy may replace what is played, by bounds that one may ask for at any time.
+    """Decide whether a policy may replace what is played, by bounds that are valid at any time.
 
-    So one may ask every day while the log grows: a policy that earns no more than what is played
-    is ever promoted with a probability of at most 1 - confidence, and one that earns no less is
-    ever turned down with at most the same.
+    The question may be repeated every day while the log grows: a policy that earns no more than
+    what is played is ever promoted with a probability of at most 1 - confidence, and one that earns
+    no less is ever turned down with at most the same.
 
     Proof: what a decision's part of the policy earned above the least that can be earned, less what
     the log earned above it, has given the past an expectation of at most D, and divided by the

@@ -1,4 +1,4 @@
-"""What attempts cost, by the outcomes of a log, where it does not say so beforehand."""
+"""Costs of attempts, learned from outcomes where the log does not give them beforehand."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ Means = dict[Any, float]
 class LoggedCosts:
     """Expected costs of attempts: the mean of a candidate by its id, or least squares on items.
 
-    Fitted in time order, in the blocks of the outcome model: what is expected of a decision's
-    corrections is what was known before its block. What the log did not tell at all, the costs of
-    attempts without a bill or that were not made, is expected by the whole log: the last entry.
-    ``means`` has for each block the mean of each id, ``weights``, shape (blocks + 1, d + 1), those
-    of items; ``overall`` are the means of all attempts, which a candidate's mean counts as one
-    more attempt. ``noise`` is the mean square of what an attempt cost beyond what was expected,
-    also where costs are given beforehand.
+    Fitted in time order, in the blocks of the outcome model: a decision's corrections use what was
+    known before its block. Costs that the log never reports, of attempts without a bill or not
+    made, are expected from the whole log: the last entry. ``means`` has for each block the mean of
+    each id, ``weights``, shape (blocks + 1, d + 1), those of items; ``overall`` are the means of
+    all attempts, which a candidate's mean counts as one more attempt. ``noise`` is the mean square
+    of what an attempt cost beyond what was expected, also where costs are given beforehand.
     """
 
     overall: Array
@@ -35,7 +34,7 @@ class LoggedCosts:
     noise: float = 0.0
 
     def expect(self, decision: Decision, block: int = -1) -> Array:
-        """Return the expected costs of all candidates of a decision, by what a block knows."""
+        """Return the expected costs of all candidates of a decision, as known to a block."""
         if self.weights is not None:
             assert decision.items is not None
             own = self.weights[block]
@@ -47,11 +46,11 @@ class LoggedCosts:
 
 
 class CostFitting:
-    """Expected costs as they are being fitted, decision by decision."""
+    """Fits expected costs, decision by decision."""
 
     def __init__(self) -> None:
         self._total, self._count = 0.0, 0
-        self._squares, self._expected = 0.0, 0  # of what was missed, where something was expected
+        self._squares, self._expected = 0.0, 0  # of prediction errors, and their number
         self._sums: dict[Any, tuple[float, int]] = {}
         self._products: tuple[Array, Array] | None = None  # X'X and X'y of items
         self._overall: list[float] = []
@@ -67,7 +66,7 @@ class CostFitting:
         self._blocks.append((self._solved(), means))
 
     def add(self, batch: Batch) -> None:
-        """Learn what attempts cost, where the outcomes of a batch tell."""
+        """Learn the costs that the outcomes of a batch report."""
         if PAID not in batch.lists:
             return
         for decision in batch:
@@ -112,7 +111,7 @@ class CostFitting:
         return LoggedCosts(np.array(overall), weights, (), noise)
 
     def _solved(self) -> Array | None:
-        """Solve least squares, of which the constant is hardly penalised."""
+        """Solve penalised least squares; the constant is hardly penalised."""
         if self._products is None:
             return None
         square, right = self._products

@@ -43,7 +43,7 @@ class Seen:
     begins: Indices
 
     def blocks(self, ids: Any) -> Indices:
-        """Return the block of each decision; that after the last one for those not seen."""
+        """Return the block of each decision; unseen ones are in the block after the last."""
         prints, known = fingerprints(ids), len(self.prints)
         at = np.minimum(np.searchsorted(self.prints, prints), max(known - 1, 0))
         seen = self.prints[at] == prints if known else np.zeros(len(prints), np.bool_)
@@ -83,7 +83,7 @@ class OutcomeModel:
     def expect(self, batch: Batch, blocks: Indices) -> tuple[Array, Array]:
         """Return the success probabilities of all candidates of a batch, one after another.
 
-        By what was learned before each decision, and by the whole log.
+        First from what was learned before each decision, then from the whole log.
         """
         items, own = batch.lists["items"].values, self.weights[blocks]
         own = np.repeat(own, batch.sizes, axis=0)
@@ -102,16 +102,16 @@ class OutcomeModel:
 
 @dataclass(frozen=True)
 class RecordModel(OutcomeModel):
-    """The outcome model for records: in place of the weights a learner for each block.
+    """The outcome model for records: a learner per block instead of weights.
 
-    Each with the schema of that time, since what a schema knows depends on what was tried.
+    Each comes with the schema of that time, since a schema knows only what was tried.
     """
 
     learners: tuple[tuple[Schema, SparseLaplace], ...]
 
     @property
     def schema(self) -> Schema:
-        """The schema by the whole log."""
+        """The schema learned from the whole log."""
         return self.learners[-1][0]
 
     def expect(self, batch: Batch, blocks: Indices) -> tuple[Array, Array]:
@@ -149,7 +149,7 @@ def fit(source: Any, penalty: float = 1.0) -> OutcomeModel:
 
 
 class _Fitting:
-    """A model as it is being fitted: what all kinds have in common.
+    """Fits a model batch by batch: what both kinds share.
 
     A block is at most 1/``divisor`` of the decisions before it.
     """
@@ -206,7 +206,7 @@ class _Fitting:
         self._early += np.bincount(tried[~won & (tried < lengths)], minlength=width)
 
     def _common(self) -> dict[str, Any]:
-        """Return what every model has."""
+        """Return the fields that both kinds of model share."""
         stops = np.zeros((len(self._stops) + 1, len(self._risk)))
         for row, shares in zip(stops, self._stops, strict=False):
             row[: len(shares)] = shares
@@ -224,7 +224,7 @@ class _Fitting:
 
 
 class _Items(_Fitting):
-    """Logistic regression, by one step of Newton's method for each attempt."""
+    """Fits a logistic regression by one Newton step per attempt."""
 
     def __init__(self, penalty: float) -> None:
         super().__init__(_FINE)
@@ -263,7 +263,7 @@ class _Items(_Fitting):
 
 
 class _Records(_Fitting):
-    """The learner of the recommended policy, of which each block has a copy."""
+    """Fits the learner of the recommended policy, with a copy for each block."""
 
     def __init__(self, declared: Schema | None) -> None:
         super().__init__(_COARSE)

@@ -154,7 +154,7 @@ class Sample:
 
     @cached_property
     def unseen(self) -> float:
-        """The share of the policy with missing outcomes, if these may be anything."""
+        """The share of the policy with missing outcomes, where these may be anything."""
         if not self.gone or self.at_random:
             return 0.0
         evidence = self.evidence
@@ -164,9 +164,9 @@ class Sample:
     def scaled(self) -> tuple[Array, Array, Array, Array]:
         """Return what a policy earned, and missed, per decision, as a share of what can be earned.
 
-        All are at least 0, and their means at most the policy's value and 1 minus that value; this
-        needs no support of the log, and no outcome: what is not known adds to neither. The first
-        two are weighted, the other two are what every decision shows for certain.
+        All are non-negative, and their means are at most the policy's value and 1 minus that value.
+        That requires neither support nor outcomes: what is unknown adds to neither. The first two
+        are weighted; the other two are certain for every decision.
         """
         least, most, span = self.least, self.most, max(self.span, 1e-300)
         above, below = (each / span for each in self._apart())

@@ -1,4 +1,4 @@
-"""The target: what the policies to evaluate would do in place of the log's."""
+"""Target choices: what the policies to evaluate would do in each decision."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def choose(
     *,
     learn: bool = False,
 ) -> TargetChoices:
-    """Ask a policy what it would do in place of decisions of the log.
+    """Ask a policy what it would do in each of these decisions.
 
-    What a randomised policy draws depends on the decision's place in the log alone. With ``learn``
+    The draws of a randomised policy depend only on the decision's place in the log. With ``learn``
     the policy learns from each decision after it was asked; otherwise it does not change, and does
     not probe.
     """
@@ -85,7 +85,7 @@ def choose(
 
 
 def _generators(policy: Policy, places: Sequence[int]) -> Iterator[np.random.Generator | None]:
-    """Yield the random numbers for each place of the log, always the same; None without any."""
+    """Yield a generator for each place in the log, always the same; None if the policy has none."""
     if policy.rng is None:
         yield from repeat(None, len(places))
         return

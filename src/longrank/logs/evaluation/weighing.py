@@ -1,8 +1,7 @@
-"""What each decision of a log says about a policy: weights, bounds, and what a model expects.
+"""Weights, bounds and model expectations of a policy for each decision of a log.
 
-All decisions of a batch are weighed at once, in arrays of n rows that are as wide as the longest
-sequence and the largest set of candidates need. Position j is that after the first j attempts, or
-that of attempt j + 1.
+A batch is processed at once, in arrays of n rows, as wide as the longest sequence and the largest
+set of candidates require. Position j means after the first j attempts, or attempt j + 1.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ _CERTAIN = 1.0 - 1e-9
 
 
 class LoggedActions(NamedTuple):
-    """What was played, and how it ended.
+    """The sequences of the log, and their outcomes.
 
-    ``order`` has shape (n, L), followed by STOP, the number of the last column of choices.
-    ``tried`` is -1 where the outcome is not known. ``paid`` is what each attempt along the order
-    costs, and ``noise`` the variance of actual costs where the outcome tells them. ``propensity``
-    is NaN where it is not known; ``prefix`` is known of those that are ``prefixed``.
+    ``order``, shape (n, L), is padded with STOP, the index of the last column of choices. ``tried``
+    is -1 for an unknown outcome. ``paid`` is the cost of each attempt along the order, and
+    ``noise`` the variance of actual costs where the outcome reports them. ``propensity`` is NaN
+    where unknown; ``prefix`` is valid for decisions that are ``prefixed``.
     """
 
     order: Indices
@@ -41,10 +40,11 @@ class LoggedActions(NamedTuple):
 
 
 class RoundPayoffs(NamedTuple):
-    """What candidates cost and earn, shape (n, K), and what positions do, shape (n, B + 2).
+    """Costs and gains of candidates, shape (n, K); rewards and losses, shape (n, B + 2).
 
-    ``costs`` are those to expect by what was known before, ``planned`` by the whole log; ``tries``
-    is the maximum number of attempts. ``offered`` tells candidates from the empty rest of a row.
+    ``costs`` are expected from what was known before each decision, ``planned`` from the whole log;
+    ``tries`` is the maximum number of attempts. ``offered`` marks candidates; the rest of a row is
+    padding.
     """
 
     offered: Flags
@@ -57,9 +57,10 @@ class RoundPayoffs(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """How likely candidates are to succeed, shape (n, K), and cascades to end, shape (n, B + 2).
+    """Probabilities of success, shape (n, K), and of an early end of the cascade, shape (n, B + 2).
 
-    By what was known before each decision, and by the whole log.
+    ``chances`` and ``stops`` use what was known before each decision, ``later`` and ``later_stops``
+    the whole log.
     """
 
     chances: Array
@@ -71,9 +72,9 @@ class Expected(NamedTuple):
 def weigh(
     log: LoggedActions, payoffs: RoundPayoffs, model: Expected, target: TargetChoices
 ) -> EvidenceArrays:
-    """Return what each decision says about a policy: the columns of the evidence.
+    """Return the columns of the evidence about a policy.
 
-    Of a decision without an outcome that is its support, and what the model expects.
+    A decision without an outcome contributes its support and what the model expects.
     """
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         weighed = _Weighed(log, payoffs, target)
@@ -106,7 +107,7 @@ def _before(steps: Array) -> Array:
 
 @dataclass
 class _Weighed:
-    """Decisions beside what a policy would have done."""
+    """The decisions of a batch, compared with what a policy would have done."""
 
     log: LoggedActions
     payoffs: RoundPayoffs
@@ -133,7 +134,7 @@ class _Weighed:
         self.earned = self.earned - self.spent[self.rows, self.tried]
 
     def support(self) -> EvidenceArrays:
-        """Return weights and masses after every action, and what the log could not have done."""
+        """Return weights and masses after every action, and the unsupported part of the policy."""
         log, reached, inside = self.log, self.reached, self.steps < self.lengths
         final = reached[self.rows, log.lengths + 1]
         known, prefixed = ~np.isnan(log.propensity), log.prefixed
@@ -164,7 +165,7 @@ class _Weighed:
         }
 
     def earnings(self) -> EvidenceArrays:
-        """Return what was earned, by the log and of the policy, and what could be."""
+        """Return the rewards of the log, what the policy earned of them, and the possible range."""
         log, payoffs = self.log, self.payoffs
         ends = payoffs.losses[:, : self.width] - self.spent[:, : self.width]
         gained = np.where(self.until, self.stopping * ends, 0.0).sum(axis=1)
@@ -193,9 +194,9 @@ class _Weighed:
         return np.column_stack([least, np.where(some, np.maximum(most, best), most)])
 
     def bounds(self) -> Array:
-        """Bound what the policy can have earned; the third column is how likely that is exact.
+        """Bound what the policy can have earned; the third column is the probability of exactness.
 
-        Of a decision without an outcome it is not known what succeeded.
+        Without an outcome, any attempt may have succeeded.
         """
         losses, tried = self.payoffs.losses, self.tried
         low, high, exact = np.zeros(self.n), np.zeros(self.n), np.zeros(self.n)
@@ -308,10 +309,10 @@ class _Weighed:
         return {"starts": values[:, 0], "deltas": deltas, "expected": moments}
 
     def _after_failure(self, model: Expected, success: Array, margin: Array) -> Array:
-        """Return the value left after one more failure, from each prefix of the log on.
+        """Return the value of continuing after one more failure, from each prefix of the log.
 
-        What was spent until then is not counted. The later choices of a randomised policy are taken
-        to be those that it has now, which costs some variance but no bias.
+        Costs already paid are excluded. A randomised policy is assumed to keep its present
+        probabilities, which costs some variance but adds no bias.
         """
         payoffs, target, tries = self.payoffs, self.target, self.payoffs.tries[:, np.newaxis]
         after = np.zeros((self.n, self.width))
@@ -366,9 +367,9 @@ def values_ahead(
     payoffs: RoundPayoffs,
     stops: Array,
 ) -> Array:
-    """Return the values of the rest of sequences after 0, 1, ... failures.
+    """Return the value of the rest of each sequence after 0, 1, ... failures.
 
-    What was spent before is not counted; ``stops`` is the probability that they are abandoned.
+    Costs already paid are excluded; ``stops`` are the probabilities of an early end.
     """
     losses = payoffs.losses
     values = losses[:, : sequences.shape[1] + 1].copy()

@@ -179,11 +179,12 @@ def evaluate(
     own.print(f"{total} decisions: {cut} to learn from, {total - cut} to judge by")
     many = len(judged) >= _MANY and importlib.util.find_spec("joblib") is not None
     jobs = jobs or (many and os.cpu_count()) or 1
-    workers: Any = {"jobs": jobs, "backend": backend, "address": address}
-    settings: dict[str, Any] = {"confidence": confidence, "interval": interval, "seed": seed}
-    settings |= {"missing": missing}
+    how: dict[str, Any] = {"interval": interval, "missing": missing}
+    how |= {"jobs": jobs, "backend": backend, "address": address}
     with _progress(own, "estimating") as progress:
-        evaluation = logs.evaluate(judged, policies, progress=progress, **settings, **workers)
+        evaluation = logs.evaluate(
+            judged, policies, confidence=confidence, seed=seed, progress=progress, **how
+        )
     _write(json, evaluation.to_dict())
     money = currency or currency_of(judged)
     _show(own, evaluation, money)
@@ -191,9 +192,8 @@ def evaluate(
         _show_all(own, evaluation)
     if report is not None:
         with own.status("writing the report"):
-            settings = {"interval": interval, "missing": missing, "extra_cost": extra_cost}
-            settings["currency"] = money
-            logs.report(judged, policies, report, evaluation, **settings, **workers)
+            more: dict[str, Any] = {"extra_cost": extra_cost, "currency": money}
+            logs.report(judged, policies, report, evaluation, **more, **how)
         own.print(f"Wrote the report to {report}")
     if all(each.refused and math.isnan(each.low) for each in evaluation.verdicts.values()):
         raise typer.Exit(1)
@@ -229,8 +229,9 @@ def _gate_decision(
         )
         raise InvalidInput("policy", rule, ", ".join(map(repr, specs)))
     name, policy = Path(specs[0]).stem, load(specs[0])
-    how: dict[str, Any] = {"confidence": confidence, "missing": missing, "earnable": earnable}
-    return logs.gate(history, {name: policy}, **how)[name]
+    return logs.gate(
+        history, {name: policy}, confidence=confidence, missing=missing, earnable=earnable
+    )[name]
 
 
 def _write(path: Path | None, contents: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from longrank.errors import InvalidInput
 from longrank.logs.columns import IDS, Row
 from longrank.rows import Slot
 from longrank.schema import ID, Record, Schema, identities
+from longrank.schema.values import shorten
 
 _MAX_REMEMBERED = 1 << 12  # records and names
 _MAX_LETTERS = 1 << 22  # of JSON texts whose meaning is remembered
@@ -72,7 +73,7 @@ class CandidateReader:
             return None
         cell = self._cell(row, "candidates", "a list of records or names")
         if not isinstance(cell, list):
-            raise InvalidInput("candidates", "be a list", _short(cell))
+            raise InvalidInput("candidates", "be a list", shorten(cell))
         kinds = set(map(type, cell))
         if items is not None and len(items) != len(cell):
             raise InvalidInput("candidates", f"be {len(items)}, as many as items", len(cell))
@@ -81,9 +82,9 @@ class CandidateReader:
         if any(issubclass(kind, Mapping) for kind in kinds):
             return Offered(None, _as_dictionaries(cell))
         if any(issubclass(kind, bool) or not issubclass(kind, str | int) for kind in kinds):
-            raise InvalidInput("candidates", "be texts or whole numbers", _short(cell))
+            raise InvalidInput("candidates", "be texts or whole numbers", shorten(cell))
         if len(set(cell)) != len(cell):
-            raise InvalidInput("candidates", "be unique", _short(cell))
+            raise InvalidInput("candidates", "be unique", shorten(cell))
         return Offered(cell, [self._named(name) for name in cell] if named else None)
 
     def _named(self, name: str | int) -> Record:
@@ -101,7 +102,7 @@ class CandidateReader:
             return None
         cell = self._cell(row, "context", "a dictionary")
         if not isinstance(cell, Mapping):
-            raise InvalidInput("context", "be a dictionary", _short(cell))
+            raise InvalidInput("context", "be a dictionary", shorten(cell))
         return cell
 
     def check(self, records: list[Record], context: Record | None) -> None:
@@ -137,7 +138,7 @@ class CandidateReader:
                 meaning = json.loads(value)
             except (ValueError, RecursionError):
                 rule = f"be {what}, or JSON text of it"
-                raise InvalidInput(column, rule, _short(value)) from None
+                raise InvalidInput(column, rule, shorten(value)) from None
             self._letters += len(value)
             if self._letters > _MAX_LETTERS:
                 self._texts.clear()
@@ -157,14 +158,16 @@ def played(row: Row, offered: Offered | None, size: int | None) -> Indices:
     entries = listed(row, column)
     if column == IDS or any(isinstance(entry, str) for entry in entries):
         if offered is None:
-            raise InvalidInput(column, "hold indices where candidates are missing", _short(entries))
+            raise InvalidInput(
+                column, "hold indices where candidates are missing", shorten(entries)
+            )
         entries = _find(entries, offered.names, column)
     for entry in entries:
         index = checks.whole(column, entry)
         if size is not None and index >= size:
             raise InvalidInput(column, f"hold indices below {size}, the candidates", index)
     if len(set(entries)) != len(entries):
-        raise InvalidInput(column, "hold no candidate twice", _short(entries))
+        raise InvalidInput(column, "hold no candidate twice", shorten(entries))
     return np.array(entries, np.int64)
 
 
@@ -191,7 +194,7 @@ def attempted(row: Row, order: Indices | None, offered: Offered | None) -> int:
     own = order.tolist()
     first = [offered.names[i] for i in own] if named and offered is not None else own
     if entries != first[: len(entries)]:
-        raise InvalidInput("tried", f"be the first of order, {_short(first)}", _short(entries))
+        raise InvalidInput("tried", f"be the first of order, {shorten(first)}", shorten(entries))
     return len(entries)
 
 
@@ -218,10 +221,5 @@ def _find(wanted: list[Any], names: list[Any], column: str) -> list[int]:
 def _as_dictionaries(records: list[Any]) -> list[Record]:
     for i, each in enumerate(records):
         if not isinstance(each, Mapping | str):
-            raise InvalidInput(f"candidate {i}", "be a dictionary or a name", _short(each))
+            raise InvalidInput(f"candidate {i}", "be a dictionary or a name", shorten(each))
     return [{ID: each} if isinstance(each, str) else dict(each) for each in records]
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,8 +1,8 @@
 """Schema: how records and their context become the rows that a learner scores."""
 
-from longrank.schema.kinds import Category, Embedding, Kind, Number, Tags, Text
+from longrank.schema.kinds import Category, Embedding, Number, Tags, Text
 from longrank.schema.prices import have_prices, priced, read_prices
-from longrank.schema.schema import SIDES, Schema
+from longrank.schema.schema import Schema
 from longrank.schema.values import (
     ID,
     MAX_EMBEDDING,
@@ -19,10 +19,8 @@ __all__ = [
     "ID",
     "MAX_EMBEDDING",
     "MAX_TAGS",
-    "SIDES",
     "Category",
     "Embedding",
-    "Kind",
     "Number",
     "Record",
     "Schema",

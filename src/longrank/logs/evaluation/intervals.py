@@ -235,7 +235,7 @@ def lower(values: Array, risk: float) -> float:
     this mean.
     """
     bets, enough = stakes(values, risk), math.log(1.0 / risk)
-    return _least(values, lambda mean: bool(capital(values, mean, bets)[-1] >= enough), 40)
+    return _bisected(lambda mean: capital(values, mean, bets)[-1] >= enough, _mean(values), 40)
 
 
 def constant_lower(values: Array, risk: float) -> float:
@@ -246,14 +246,18 @@ def constant_lower(values: Array, risk: float) -> float:
     bound errs with probability at most ``risk`` over all sample sizes.
     """
     enough = math.log(1.0 / risk)
-    return _least(values, lambda mean: bool(mixture(values, mean)[-1] >= enough), 25)
+    return _bisected(lambda mean: mixture(values, mean)[-1] >= enough, _mean(values), 25)
 
 
-def _least(values: Array, refuted: Callable[[float], bool], steps: int) -> float:
-    """Return the smallest mean that is not refuted."""
-    low, high = 0.0, float(values.mean()) if len(values) else 0.0  # larger means are not refuted
+def _mean(values: Array) -> float:
+    return float(values.mean()) if len(values) else 0.0
+
+
+def _bisected(refuted: Callable[[float], bool], high: float, steps: int) -> float:
+    """Return the smallest mean that is not refuted, given that ``high`` and above are not."""
+    low = 0.0
     if high <= 0.0 or not refuted(1e-12):
-        return 0.0
+        return low
     for _ in range(steps):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if refuted(middle) else (low, middle)
@@ -270,11 +274,10 @@ def matched(weights: Array, values: Array, risk: float) -> float:
 
     The weights are in [0, 1], and independent of the values.
     """
-    low, high = 0.0, 1.0
     bets, enough = stakes(weights * values, risk), math.log(1.0 / risk)
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        most = _MOST / max(middle, 1e-12)
-        grown = np.log1p(np.minimum(bets, most) * weights * (values - middle)).sum()
-        low, high = (middle, high) if grown >= enough else (low, middle)
-    return low
+
+    def refuted(mean: float) -> bool:
+        gains = np.minimum(bets, _MOST / mean) * weights * (values - mean)
+        return bool(np.log1p(gains).sum() >= enough)
+
+    return _bisected(refuted, 1.0, 40)

@@ -77,11 +77,10 @@ class Desk:
         self._habits: dict[str, deque[Order]] = {brand: deque(maxlen=HABIT) for brand in BRANDS}
         self._before: dict[str, list[Order]] = {}  # the habits when something last happened
         self._recent: deque[Money] = deque([Money(at=time.time())], maxlen=RECENT)
-        self._curve, self._stride = [self._recent[0]], 1
-        self.happenings, self.last = [], ""
-
-    happenings: list[Happening]
-    _curve: list[Money]
+        self._curve: list[Money] = [self._recent[0]]
+        self._stride = 1  # payments per point of the curve
+        self.happenings: list[Happening] = []
+        self.last = ""  # id of the payment that was routed last
 
     @property
     def money(self) -> Money:

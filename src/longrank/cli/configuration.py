@@ -91,7 +91,7 @@ def _text(path: Path, key: str, value: Any) -> str:
         return str(value).lower()
     if isinstance(value, str | int | float):
         return str(value)
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return ",".join(value)
     rule = "text, a number, true, false or a list of texts"
     raise BadFile(f"{path}: '{key}' must be {rule}, got {value!r}")

@@ -1,4 +1,4 @@
-"""Getting data sets: from their publishers, or from files at hand."""
+"""Getting data sets, from their publishers or from local files."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def get(
 
 
 def add(name: str, path: AnyPath, folder: AnyPath | None = None) -> tuple[Path, ...]:
-    """Put a data set that is at hand into the data folder; return its files there.
+    """Add a data set from local files to the data folder; return its files there.
 
     The beginning is checked first. A file is linked if the disk allows it, otherwise copied; what
     was there before is replaced.

@@ -67,7 +67,7 @@ class Questions:
         return [{"id": name, "cost": cost} for name, cost in zip(self.models, costs, strict=True)]
 
     def context(self, question: int) -> dict[str, Any]:
-        """Return what is known of a question before it is asked: cluster, length and words."""
+        """Return the context of a question: its cluster, length and words."""
         text = self.texts[question]
         return {"cluster": self.clusters[question], "length": len(text), "words": text}
 

@@ -99,7 +99,7 @@ def replace(
 
 
 def _kind(name: str) -> tuple[tuple[Names, ...], Callable[[Path], object]]:
-    """Return the names of the files of a data set, and what reads them to check them."""
+    """Return the file names of a data set, and the function that checks them."""
     if form := ratings.FORMATS.get(name):
         return (form.names,), partial(ratings.read, form=form, limit=_CHECKED_LINES)
     return (questions.PARTS, questions.read) if name == QUESTIONS else (mnist.PARTS, mnist.read)

@@ -84,7 +84,7 @@ class Prose(Block):
 
 @dataclass(frozen=True)
 class Callout(Block):
-    """A sentence that nobody should miss; ``kind`` is "good", "bad", "open" or "unknown"."""
+    """A highlighted sentence; ``kind`` is "good", "bad", "open" or "unknown"."""
 
     text: str
     kind: str

@@ -1,4 +1,4 @@
-"""Numbers for readers: as many digits as they deserve, and a real minus sign."""
+"""Numbers for readers: only significant digits, and a typographic minus sign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch: checked decisions as columns, which take little memory and travel between processes."""
+"""A batch: checked decisions as columns, compact in memory and cheap to send to other processes."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class CandidateReader:
         return cell
 
     def check(self, records: list[Record], context: Record | None) -> None:
-        """Refuse a field whose kind differs from earlier rows, or that has none."""
+        """Refuse a field without a kind, or whose kind differs from earlier rows."""
         checked = self._checked
         new = [record for record in records if id(record) not in checked]
         if new:

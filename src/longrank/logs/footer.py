@@ -1,8 +1,8 @@
 """Footers of Parquet files: how large the pages of a file are, before any of them is read.
 
-A page of few bytes may expand to gigabytes. The headers of all pages are read here, by the compact
-protocol of Thrift, since pyarrow shows what the footer says, not the pages, and ends the process
-where a footer does not fit together.
+A page of a few bytes may expand to gigabytes. The headers of all pages are read here, in Thrift's
+compact protocol, since pyarrow reports the sizes in the footer, not those of the pages, and crashes
+on an inconsistent footer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Fields = dict[int, Any]
 def text_columns(path: Path) -> list[str]:
     """Return the columns of texts; refuse a file whose row groups would be far larger than it.
 
-    Lists may have any length, so that all of a row group can be in memory at once.
+    Lists may have any length, so a whole row group can be in memory at once.
     """
     try:
         return _text_columns(path)

@@ -67,7 +67,7 @@ class _Joint:
     def shared(self) -> frozenset[str]:
         """The fields of the context: the same for all candidates of each decision of the log."""
         return self._constant.difference(
-            *(set(one.fields) - one._constant for one in self.all if one is not self)
+            *(set(joint.fields) - joint._constant for joint in self.all if joint is not self)
         )
 
     @cached_property
@@ -205,7 +205,7 @@ def _prices(group: Group, column: str) -> list[Any] | None:
     return prices
 
 
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return np.array_equal(one, other)
-    return bool(one == other) or (one != one and other != other)
+def _same(first: Any, second: Any) -> bool:
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        return np.array_equal(first, second)
+    return bool(first == second) or (first != first and second != second)

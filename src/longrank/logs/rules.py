@@ -142,7 +142,7 @@ class Rules:
         ), []
 
     def _warn(self, number: int, column: str) -> None:
-        """Say once that whole numbers, which may be ids, are taken for positions."""
+        """Warn once that whole numbers that may be ids are read as positions."""
         if column:
             self._warned = True
             warnings.warn(

@@ -31,7 +31,7 @@ class Violation:
 
 
 def keep(kept: list[Violation], problems: Sequence[Violation]) -> int:
-    """Add to the kept problems up to the limit; return how many did not fit."""
+    """Add problems to those kept, up to the limit; return how many did not fit."""
     room = max(MAX_KEPT - len(kept), 0)
     kept += problems[:room]
     return len(problems[room:])

@@ -65,7 +65,7 @@ class Encoded:
 
 
 class _Reader:
-    """How the records with these keys, in this order, are read."""
+    """Reads records with these keys, in this order."""
 
     __slots__ = ("categories", "category_names", "columns", "number_names", "numbers")
 
@@ -80,8 +80,8 @@ class _Reader:
 class Coder:
     """Encodes records with a fixed set of fields.
 
-    What the categories of a record come to is remembered as a template, by their values: then a
-    record whose numbers changed costs one look-up and its numbers.
+    The atoms of a record's categories are cached as a template, by their values, so that a record
+    whose numbers changed costs one look-up and its numbers.
     """
 
     def __init__(self, side: Side, kinds: Mapping[str, Kind], widths: Mapping[str, int]) -> None:
@@ -159,8 +159,8 @@ class Coder:
     def encode_complete(self, records: Sequence[Record], side: Side) -> Encoded | None:
         """Return the atoms of records that have all fields, and categories seen before.
 
-        None for others. As many keys as there are fields, and none missing: then there is no
-        further one, in whatever order they stand.
+        None for others. A record with as many keys as there are fields, and no field missing, has
+        no other key.
         """
         book = self._book
         if set(map(len, records)) != self._complete and not self._complete_but_prices(records):
@@ -324,7 +324,7 @@ class Coder:
         return code
 
     def _remember(self, codes: dict[Any, int], value: Any, code: int) -> None:
-        """Keep the key of a value; what is remembered is forgotten when it takes too much room."""
+        """Cache the key of a value; the cache is cleared when it grows too large."""
         self._characters += 64 + _length(value)
         if self._characters > _CHARACTERS:
             self._characters = 0
@@ -419,7 +419,7 @@ class Coder:
 
 
 class _Book:
-    """Templates that are remembered, and where each stands."""
+    """A cache of templates, and the row of each."""
 
     def __init__(self, atoms: int, size: int = 0) -> None:
         rows = max(min(_TEMPLATES, _CELLS // atoms), size)

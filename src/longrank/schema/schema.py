@@ -137,7 +137,7 @@ class Schema(Part):
     def crosses(self, layout: Layout | None = None) -> list[tuple[str | None, str]]:
         """Return the pairs that are crossed, by name."""
         plan = self.plan(self.present() if layout is None else layout)
-        return [(one, other) for one, other in plan.names if other is not None]
+        return [(name, partner) for name, partner in plan.names if partner is not None]
 
     def left_out(self) -> int:
         """Return how many pairs are not crossed, since a row would have too many entries."""
@@ -161,15 +161,20 @@ class Schema(Part):
         if self.cross is None:
             first: list[str | None] = [name for name in own if name == ID]
             rest = [name for name in own if name != ID]
-            return [(one, other, False) for one in [*first, *rest] for other in shared]
+            return [(name, partner, False) for name in [*first, *rest] for partner in shared]
         pairs: dict[tuple[str | None, str, bool], None] = {}
-        for one, other in self.cross:
-            if one in own and other in shared:
-                pairs[one, other, False] = None
-            elif other in own and one in shared:
-                pairs[other, one, False] = None
-            elif one in own and other in own and one != other and (other, one, True) not in pairs:
-                pairs[one, other, True] = None
+        for name, partner in self.cross:
+            if name in own and partner in shared:
+                pairs[name, partner, False] = None
+            elif partner in own and name in shared:
+                pairs[partner, name, False] = None
+            elif (
+                name in own
+                and partner in own
+                and name != partner
+                and (partner, name, True) not in pairs
+            ):
+                pairs[name, partner, True] = None
         return list(pairs)
 
     def _make_plan(self, layout: Layout) -> Plan:
@@ -186,13 +191,13 @@ class Schema(Part):
             entries += [(i, -1, len(names)) for i in own[field.name]]
             names.append((field.name, None))
             spoken.append(None)
-        for one, other, both in self._pairs(layout):
-            second = own[other] if both else shared[other]
-            if len(entries) + len(own[one]) * len(second) > MAX_ENTRIES:
+        for name, partner, both in self._pairs(layout):
+            second = own[partner] if both else shared[partner]
+            if len(entries) + len(own[name]) * len(second) > MAX_ENTRIES:
                 continue
-            entries += [(i, -2 - j if both else j, len(names)) for i in own[one] for j in second]
-            names.append((one, other))
-            spoken.append(None if both else f"context {other}" if other in own else other)
+            entries += [(i, -2 - j if both else j, len(names)) for i in own[name] for j in second]
+            names.append((name, partner))
+            spoken.append(None if both else f"context {partner}" if partner in own else partner)
         left, right, labels = (np.array(part, np.int64) for part in zip(*entries, strict=True))
         groups = np.array(
             [
@@ -213,7 +218,7 @@ class Schema(Part):
         """Warn of fields of the context that cannot change the order."""
         if self.cross is None or not layout.candidate:  # none was seen yet
             return
-        useful = {other for one, other in names if one is not None}
+        useful = {partner for name, partner in names if name is not None}
         idle = [field.name for field in layout.context if field.name not in useful]
         if idle:
             warnings.warn(
@@ -245,7 +250,7 @@ class Schema(Part):
                 f"{first} x {shared or second}" for (first, second), shared in both if second
             ]
         else:
-            crossed = [f"{one} x {other}" for one, other in self.cross or ()]
+            crossed = [f"{name} x {partner}" for name, partner in self.cross or ()]
         if crossed:
             lines.append(f"  crossed: {', '.join(crossed)}")
         unused = [field.name for field in own if (field.name, None) not in plan.names]

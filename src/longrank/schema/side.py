@@ -1,4 +1,4 @@
-"""Side: the fields of the candidates, or those of the context."""
+"""One side of a schema: the fields of the candidates, or those of the context."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ class Side:
 
     @property
     def prices(self) -> frozenset[str]:
-        """The fields that say what candidates cost and are worth, and not how they look."""
+        """The fields that hold costs and values of candidates, which are not features."""
         if self.name != "candidate":
             return frozenset()
         return PRICES - self.declared.keys() - self._unused
 
     @property
     def ignored(self) -> frozenset[str]:
-        """The fields that rows do not show."""
+        """The fields that are not part of rows."""
         return self._unused | self.prices
 
     def encode(self, records: Sequence[Record]) -> Encoded:
@@ -96,12 +96,12 @@ class Side:
         return coder.encode(records, shapes, self)
 
     def encode_one(self, record: Record) -> Encoded:
-        """Return the atoms of one record, whose categories rarely stand together again."""
+        """Return the atoms of one record, whose combination of categories rarely recurs."""
         encoded = self._coder.encode_one(record, self)
         return self.encode([record]) if encoded is None else encoded
 
     def _extended(self, records: Sequence[Record]) -> Coder:
-        """The coder that knows the new fields of these records as well."""
+        """Return a coder that also knows the new fields of these records."""
         kinds, widths = dict(self.known), dict(self.widths)
         beyond: dict[str, None] = {}
         for i, record in enumerate(records):
@@ -154,7 +154,7 @@ class Side:
         return self._coder.fields(dict.fromkeys(self._coder.open, 1))
 
     def observe(self, fields: Sequence[Slot], raw: Matrix) -> None:
-        """Take over the fields and the numbers of observed records.
+        """Learn the fields and the numbers of observed records.
 
         A field that is known or declared as another kind stays what it is.
         """
@@ -179,7 +179,7 @@ class Side:
         kernels.observe_numbers(numbers, self.samples, self.sizes, self.seen)
 
     def _join(self, fields: Sequence[Slot]) -> None:
-        """Take over fields that are new."""
+        """Add fields that are new."""
         for name, kind, width in fields:
             if name in self.known or not self._room(name, self.known):
                 continue

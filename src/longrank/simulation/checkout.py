@@ -196,7 +196,7 @@ class CheckoutWorld(World):
         return CheckoutRound(records, rng.random(self.routes), chances, finals, context)
 
     def _states(self, t: int) -> tuple[Flags, Flags]:
-        """Return which routes are down, and of which that is known."""
+        """Return which routes are down, and which of these are known to be."""
         epoch, now = divmod(t, EPOCH)
         if epoch not in self._outages:
             rng = np.random.default_rng([self.seed, 0, 1 + epoch])

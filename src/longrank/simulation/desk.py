@@ -22,9 +22,9 @@ from longrank.simulation.worlds import Record
 
 TRIES = 3
 MARGIN = 0.12  # of the amount: what the shop earns with a sale
-FINAL = 0.25  # of the failures: the bank declines the card, and no provider will do
+FINAL = 0.25  # of the failures: the bank declines the card, which no other provider can change
 OUTAGE = 0.01  # chance of approval while a provider is down
-NOTICE = 40  # payments until a status page tells an outage, or its end
+NOTICE = 40  # payments until a status page shows an outage, or its end
 CURRENCY = "EUR"
 
 
@@ -100,7 +100,7 @@ class Payment(CheckoutRound):
         return self.margin - fees, fees, 1.0
 
     def best(self) -> Order:
-        """Return the best of all sequences, for one who knows all chances."""
+        """Return the best of all sequences, given all true chances."""
         orders = all_sequences(len(self.chances), TRIES)
         values = self.values(orders, self.payoffs)
         row, length = np.unravel_index(int(np.argmax(values)), values.shape)
@@ -135,12 +135,12 @@ class PaymentDesk:
         self._dealt = 0
 
     def take_down(self, provider: str) -> None:
-        """Let a provider fail; its status page tells so some payments later."""
+        """Take a provider down; its status page shows it some payments later."""
         self.down.add(self._known(provider))
         self._since[provider] = self._dealt
 
     def bring_up(self, provider: str) -> None:
-        """Let a provider work again."""
+        """Bring a provider up again; its status page shows it some payments later."""
         self.down.discard(self._known(provider))
         self._since[provider] = self._dealt
 
@@ -199,8 +199,8 @@ class PaymentDesk:
 def fixed_list(payments: int = 400) -> tuple[int, ...]:
     """Return the best list for usual traffic: the same for every payment, whatever happens.
 
-    It is found with full knowledge of the usual traffic, by enumeration: the best that a desk
-    without longrank can do.
+    Found by enumeration with full knowledge of usual traffic: the best that a desk without longrank
+    can do.
     """
     desk, orders = PaymentDesk(seed=0), all_sequences(len(PROVIDERS), TRIES)
     dealt = (desk.deal() for _ in range(payments))

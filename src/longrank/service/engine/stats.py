@@ -61,10 +61,10 @@ class Mark(msgspec.Struct, array_like=True, frozen=True):
 class Series(msgspec.Struct, array_like=True):
     """Numbers of decisions and outcomes in buckets of time, for a model and its candidates.
 
-    It depends on the log only: a replay gives the same. Copies share all buckets but the last,
-    which alone changes; so a copy is cheap however long the history is. ``places`` says where in a
-    bucket the numbers of a candidate begin, ``oldest`` is the width of the last tier's buckets.
-    ``watched`` is what is known of each candidate's drift, ``marks`` are the changes noticed.
+    It depends on the log only: a replay gives the same. Copies share all buckets but the last, the
+    only one that changes, so a copy is cheap however long the history. ``places`` maps a candidate
+    to the offset of its numbers in a bucket, ``oldest`` is the width of the last tier's buckets.
+    ``watched`` is the drift state of all candidates, ``marks`` are the changes detected.
     """
 
     places: dict[str, int] = {}
@@ -89,7 +89,7 @@ class Series(msgspec.Struct, array_like=True):
         numbers[place + FIRST] += 1.0
 
     def settle(self, decision: DecisionRecord, outcome: OutcomeRecord) -> None:
-        """Count an outcome and the tries that it tells about."""
+        """Count an outcome and its attempts."""
         at, played, paid = outcome.recorded, decision.played, outcome.paid
         numbers = self._bucket(at)
         tried, succeeded = outcome.tried, outcome.succeeded
@@ -141,7 +141,8 @@ class Series(msgspec.Struct, array_like=True):
             self.marks = sorted(marks, key=lambda mark: mark.at)[-MAX_MARKS:]
 
     def _place(self, name: str) -> int:
-        """Return where a new candidate's numbers begin; all that are too many share the last."""
+        """Return the offset of a new candidate's numbers; those beyond ``MAX_NAMES`` share the
+        last."""
         place = _NAMES + WIDTH * len(self.places)
         if len(self.places) < MAX_NAMES:
             self.places = {**self.places, name: place}  # copies keep theirs
@@ -149,7 +150,7 @@ class Series(msgspec.Struct, array_like=True):
         return place
 
     def _bucket(self, at: float) -> Numbers:
-        """Return the numbers of the bucket that a time belongs to: the last one, or a new one."""
+        """Return the numbers of the bucket of a time: the last one, or a new one."""
         width = TIERS[0][0]
         if self.numbers and self.start - CLOCK_SET_BACK <= at < self.start + width:
             return self.numbers
@@ -168,14 +169,14 @@ class Series(msgspec.Struct, array_like=True):
         return self.numbers
 
     def _join(self, start: float) -> None:
-        """Begin the last bucket earlier, together with all that begin after it."""
+        """Move the start of the last bucket back, absorbing all buckets that begin after it."""
         for tier in self.tiers:
             while tier and tier[-1][0] >= start:
                 _add(self.numbers, unpack(tier.pop()[1]).tolist())
         self.start = start
 
     def _age(self, now: float) -> None:
-        """Merge buckets that are too old for their tier into those of the next one."""
+        """Merge buckets that are too old for their tier into the next tier."""
         for i, (width, kept) in enumerate(TIERS[:-1]):
             tier = self.tiers[i]
             expired = 0
@@ -210,7 +211,7 @@ class Series(msgspec.Struct, array_like=True):
         return Span(width, list(rows), table, list(self.places))
 
     def _width(self, since: float, first: float, now: float) -> float:
-        """Return the smallest width of which all buckets since a time are there, and not many."""
+        """Return the smallest width for which all buckets since a time exist and are few enough."""
         span = now - max(since, first)
         for width, kept in TIERS[:-1]:
             if span <= kept and span / width <= MAX_POINTS:
@@ -277,9 +278,9 @@ MIN_TRIES = 30  # attempts before a first change can be detected
 MIN_FAILING = 8  # attempts, mostly failures, before a recovery can be detected
 
 # The state of a candidate: tries and successes since its last change, and whether it fell then.
-# After these, of each sum of evidence: the sum, tries and successes since it was last 0, and when
-# that was. An outage, a decline, a recovery: by what factor the odds of a success change, and at
-# which logarithm of the likelihood ratio that is told.
+# Then, for each sum of evidence: the sum, tries and successes since it was last 0, and when that
+# was. An outage, a decline, a recovery: by what factor the odds of a success change, and at which
+# log likelihood ratio the change is reported.
 _TRIED, _SUCCEEDED, _FELL = range(3)
 _SUMS = tuple(
     (3 + 4 * i, factor, limit, math.log(factor))
@@ -292,7 +293,7 @@ WATCHED = 3 + 4 * len(_SUMS)
 def detect_change(
     state: list[float], place: int, at: float, good: bool, estimate: float
 ) -> tuple[float, float, float] | None:
-    """Take account of an attempt; return the fall or recovery that it confirms.
+    """Update the drift state with an attempt; return the fall or recovery that it confirms.
 
     That is: when it began, the rate before, and the rate since.
 
@@ -340,8 +341,8 @@ def detect_change(
 class Stats(msgspec.Struct, array_like=True):
     """Counters of a model's decisions, in log order; full bins of the curve merge in pairs.
 
-    ``reward`` and ``spent`` are sums that are rounded once: what is missing from them is in
-    ``reward_rest`` and ``spent_rest``. ``estimated`` outcomes count expected costs in both.
+    ``reward`` and ``spent`` are sums that are rounded once: the remainders are in ``reward_rest``
+    and ``spent_rest``. ``estimated`` outcomes count expected costs in both.
     """
 
     decisions: int = 0
@@ -444,7 +445,7 @@ class Stats(msgspec.Struct, array_like=True):
 
 
 def exact_sum(*numbers: float) -> list[float]:
-    """Add numbers without any error: the sum rounded, what that misses rounded, and so on.
+    """Add numbers exactly: the rounded sum, its rounded remainder, and so on.
 
     The result is the same in whatever order they are added, now or later.
 

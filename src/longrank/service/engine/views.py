@@ -57,7 +57,7 @@ class Views(Catalog):
         return messages.SummaryList([summary(model) for model in self.models()], unavailable)
 
     def describe(self, model: Model) -> messages.ModelAnswer:
-        """Describe a model: what it was created with, and how it is doing."""
+        """Describe a model: its settings and its statistics."""
         request, (view, counted) = model.spec.request, model.published()
         settings = msgspec.structs.asdict(request) | {"dim": request.dim or 0}
         del settings["schema"]  # shown separately
@@ -77,7 +77,7 @@ class Views(Catalog):
             raise Unknown(f"the model {model.name!r} has no schema: it does not learn from records")
         learner: Any = policy.learner  # type: ignore[attr-defined]
         fields, crossed = schema.describe(), schema.crosses()
-        useful = {other for one, other in crossed if one is not None}
+        useful = {shared for own, shared in crossed if own is not None}
         shared = [each["name"] for each in fields if each["side"] == "context"]
         return messages.SchemaAnswer(
             fields=[messages.FieldInfo(**each) for each in fields],
@@ -128,7 +128,7 @@ class Views(Catalog):
         )
 
     def pending(self, model: Model) -> int:
-        """Count the decisions that wait for an outcome; a recent count where counting is slow."""
+        """Count the decisions that wait for an outcome; a slow count is cached for a while."""
         now = time.perf_counter()
         counted, cost, number = self._counted.get(model.number, (0.0, 0.0, 0))
         if cost > _QUICK and now - counted < _REST * cost:
@@ -166,7 +166,7 @@ class Views(Catalog):
     def latest(
         self, name: str, cursor: str | None = None, limit: int = 50, wanted: Wanted = ANY
     ) -> messages.DecisionList:
-        """List decisions, newest first: those that are wanted among the next few thousand."""
+        """List decisions, newest first, that match a filter among the next few thousand."""
         model, before = self.model(name), None if cursor is None else int(cursor)
         now, looked = self.clock(), 0
         shown: list[messages.DecisionSummary] = []
@@ -211,7 +211,7 @@ def _totals(span: Span) -> messages.Totals:
 
 
 def _stopped(record: DecisionRecord) -> str:
-    """Say in a sentence why a sequence ends where it does."""
+    """Say why a sequence ends where it does."""
     if record.mode == "shadow":
         return "The caller's own sequence was played."
     values = record.played.values
@@ -241,7 +241,7 @@ def _status(result: messages.Result) -> messages.Status:
 
 
 def _explain(record: DecisionRecord, currency: str | None) -> str:
-    """Say in words why a sequence stops where it stops."""
+    """Explain a decision: its sequence, and why it stops where it does."""
     if record.mode == "shadow":
         return "The caller's baseline is played; the proposal is what the model would have done."
     ranking = record.ranking.planned(record.planned_patience)

@@ -24,9 +24,9 @@ from longrank.simulation.desk import (
 )
 
 MODEL = "payments"
-SMOOTH = 100  # payments over which a share of traffic is told
-HABIT = 50  # sequences for a brand that are remembered: how longrank routes just now
-BEFORE = 500  # payments before something happened, whose success is told beside that since
+SMOOTH = 100  # payments over which a share of traffic is averaged
+HABIT = 50  # latest sequences kept for each brand: how longrank routes at present
+BEFORE = 500  # payments before an event, whose success rate is shown beside that since
 RATED = 4.0  # seconds over which payments a second are counted
 DEARER = 2.0  # times its fee, by a press of the button
 RECENT = 4_096  # payments whose accounts are kept one by one, for a page that is a little behind
@@ -36,21 +36,21 @@ POINTS = 240  # points of the earnings curve; beyond that, every second one is d
 class Money(NamedTuple):
     """What longrank earned, and what the fixed list and perfect knowledge would have.
 
-    ``longrank`` is what the service counted. The other two are that, and what their sequences were
-    worth more or less for the same payments, by the true chances: so luck is no part of a
-    difference, and nobody is ahead of perfect knowledge.
+    ``longrank`` is what the service counted. The other two add how much more or less their
+    sequences were worth for the same payments, by the true chances: so luck plays no part in a
+    difference, and nothing beats perfect knowledge.
     """
 
     payments: int = 0
     longrank: float = 0.0
     fixed: float = 0.0
     perfect: float = 0.0
-    saved: float = 0.0  # since the last event, compared with carrying on as before; no luck
+    saved: float = 0.0  # since the last event, compared with routing as before it; without luck
     at: float = 0.0
     approved: int = 0  # payments that went through
 
     def since(self, before: Money) -> dict[str, float]:
-        """Return what came in after an earlier moment."""
+        """Return the amounts since an earlier moment."""
         names = ("payments", "longrank", "fixed", "perfect", "approved")
         return {name: getattr(self, name) - getattr(before, name) for name in names}
 
@@ -73,9 +73,11 @@ class Desk:
         self._client = Client(url, timeout=120.0)
         self._world, self._lock = PaymentDesk(seed=seed), threading.Lock()
         self._fixed = np.array(fixed_list())
-        self._first: deque[str] = deque(maxlen=RECENT)  # who was tried first, of each in _recent
+        self._first: deque[str] = deque(
+            maxlen=RECENT
+        )  # the first provider tried, for each entry of _recent
         self._habits: dict[str, deque[Order]] = {brand: deque(maxlen=HABIT) for brand in BRANDS}
-        self._before: dict[str, list[Order]] = {}  # the habits when something last happened
+        self._before: dict[str, list[Order]] = {}  # the habits at the last event
         self._recent: deque[Money] = deque([Money(at=time.time())], maxlen=RECENT)
         self._curve: list[Money] = [self._recent[0]]
         self._stride = 1  # payments per point of the curve
@@ -104,7 +106,7 @@ class Desk:
         self._client.close()
 
     def run(self, rate: float, stopping: threading.Event) -> None:
-        """Route payments, so many a second, until told to stop."""
+        """Route payments at a rate per second until ``stopping`` is set."""
         due = time.monotonic()
         while not stopping.is_set():
             self.route()
@@ -195,7 +197,7 @@ class Desk:
             del self.happenings[:-20]
 
     def state(self, payments: int | None = None) -> dict[str, Any]:
-        """Return what the panel shows, as it was after so many payments; None for now."""
+        """Return the state of the panel after a number of payments; by default the present one."""
         with self._lock:
             world, last = self._world, self.happenings[-1] if self.happenings else None
             money = self._after(payments)
@@ -231,7 +233,7 @@ class Desk:
             }
 
     def _after(self, payments: int | None) -> Money:
-        """Return what had been earned after so many payments, or the nearest that is kept."""
+        """Return the money after a number of payments, or the nearest state that is kept."""
         newest, oldest = self._recent[-1], self._recent[0]
         if payments is None:
             return newest
@@ -239,7 +241,7 @@ class Desk:
         return self._recent[place]
 
     def _rate(self, money: Money) -> float | None:
-        """Return how many payments a second there were just before a moment; None if too short."""
+        """Return the payments per second just before a state; None if that is too short a time."""
         end = time.time() if money is self.money else money.at  # now, even without payments
         begin = max(end - RATED, self._recent[0].at)
         if end - begin < RATED / 2:
@@ -247,7 +249,7 @@ class Desk:
         return sum(begin < each.at <= end for each in self._recent) / (end - begin)
 
     def _share(self, provider: str, money: Money | None = None) -> float:
-        """Return the provider's share of the first tries, of the last payments."""
+        """Return the share of recent payments that tried the provider first."""
         late = 0 if money is None else self.money.payments - money.payments
         end = len(self._first) - late
         last = list(self._first)[max(0, end - SMOOTH) : max(0, end)]

@@ -139,7 +139,7 @@ def by_candidate(
 def lengths(history: History) -> Indices:
     """Count the sequences of length 0, 1, ... in a log."""
     observed = [batch.lengths[batch.observed] for batch in history.batches()]
-    return np.bincount(np.concatenate(observed))
+    return np.bincount(np.concatenate([np.zeros(0, np.int64), *observed]), minlength=1)
 
 
 def learning_curve(

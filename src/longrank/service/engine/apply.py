@@ -258,11 +258,15 @@ def _load(
 
 
 class Recent:
-    """The last ``size`` decisions, in memory because most outcomes come soon."""
+    """The last ``size`` decisions, in memory because most outcomes come soon.
+
+    They are kept packed: the many small objects of records would scatter over the memory that the
+    next requests get, and so over more than the processor's cache holds.
+    """
 
     def __init__(self, store: Store, size: int) -> None:
         self.store, self._size = store, size
-        self._known: OrderedDict[tuple[int, str], Known] = OrderedDict()
+        self._known: OrderedDict[tuple[int, str], tuple[Entry, Ranking | None]] = OrderedDict()
         self._lock = threading.Lock()
 
     def read(self, entry: Entry, known: Any = None) -> Change:
@@ -274,7 +278,7 @@ class Recent:
             return Change(entry.seq, *(known or self._settled(entry)))
         decision, receipt, choice = known or (entry.decision(), None, None)
         with self._lock:
-            self._known[entry.model, entry.id] = decision, receipt
+            self._known[entry.model, entry.id] = entry, receipt
             if len(self._known) > self._size:
                 self._known.popitem(last=False)
         return Change(entry.seq, decision, choice)
@@ -291,7 +295,8 @@ class Recent:
 
     def known(self, model: int, name: str) -> Known | None:
         """Return a decision by its id, None if it is not in memory."""
-        return self._known.get((model, name))
+        found = self._known.get((model, name))
+        return None if found is None else (found[0].decision(), found[1])
 
     def find(self, model: int, name: str) -> Known | None:
         """Return a decision by its id, None if there is none."""

@@ -186,8 +186,7 @@ class Application:
         finally:
             self._in_flight -= 1
             seconds = time.perf_counter() - started
-            self._service.metrics.count(call, status).inc()
-            self._service.metrics.time(call).observe(seconds)
+            self._service.metrics.count(call, status, seconds)
             if self._access is not None:
                 path = self._shown(scope["path"], status)
                 self._access(scope["method"], path, status, seconds, request_id.decode())

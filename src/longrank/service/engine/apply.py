@@ -29,6 +29,7 @@ MAX_LEARNING = 32  # models that learn in the pool at the same time
 MAX_INLINE = 0.002  # seconds that the writer may spend on a batch of a model
 SAVING = 5.0  # seconds between two snapshots of a replay
 _MAX_REPLAYED = 5000  # decisions kept in memory by a replay
+_unpack = msgspec.msgpack.Decoder(DecisionRecord).decode
 
 
 # after each commit
@@ -260,8 +261,7 @@ def _load(
 class Recent:
     """The last ``size`` decisions, in memory because most outcomes come soon.
 
-    They are kept packed: the many small objects of records would scatter over the memory that the
-    next requests get, and so over more than the processor's cache holds.
+    They are packed: small objects of so many would slow down what the next requests allocate.
     """
 
     def __init__(self, store: Store, size: int) -> None:
@@ -295,8 +295,10 @@ class Recent:
 
     def known(self, model: int, name: str) -> Known | None:
         """Return a decision by its id, None if it is not in memory."""
-        found = self._known.get((model, name))
-        return None if found is None else (found[0].decision(), found[1])
+        if (found := self._known.get((model, name))) is None:
+            return None
+        entry, receipt = found
+        return msgspec.structs.replace(_unpack(entry.body), seq=entry.seq), receipt
 
     def find(self, model: int, name: str) -> Known | None:
         """Return a decision by its id, None if there is none."""

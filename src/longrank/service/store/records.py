@@ -31,10 +31,8 @@ encode = msgspec.msgpack.Encoder().encode
 
 def copied(source: Any, kind: type[Message], **more: Any) -> Message:
     """Return a message of the fields that a record has by the same names, and of more."""
-    for name in kind.__struct_fields__:
-        if name not in more:
-            more[name] = getattr(source, name)
-    return kind(**more)
+    same = {name: getattr(source, name) for name in kind.__struct_fields__ if name not in more}
+    return kind(**same, **more)
 
 
 class Versioned(msgspec.Struct, frozen=True, array_like=True, gc=False):

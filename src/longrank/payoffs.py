@@ -316,10 +316,10 @@ class Payoffs:
         self._need_candidates()
         if budget is None:
             return self.budget
-        if isinstance(budget, Mapping):
-            rule = "be a whole number (context is given by keyword: context=...)"
-            raise InvalidInput("budget", rule, repr(budget))
         if type(budget) is not int or budget < 0:
+            if isinstance(budget, Mapping):
+                rule = "be a whole number (context is given by keyword: context=...)"
+                raise InvalidInput("budget", rule, repr(budget))
             budget = checks.whole("budget", budget)
         if budget > self.budget:
             raise InvalidInput("budget", f"be at most the payoffs' {self.budget}", budget)

@@ -29,6 +29,7 @@ MAX_LEARNING = 32  # models that learn in the pool at the same time
 MAX_INLINE = 0.002  # seconds that the writer may spend on a batch of a model
 SAVING = 5.0  # seconds between two snapshots of a replay
 _MAX_REPLAYED = 5000  # decisions kept in memory by a replay
+_unpack = msgspec.msgpack.Decoder(DecisionRecord).decode
 
 
 # after each commit
@@ -258,11 +259,14 @@ def _load(
 
 
 class Recent:
-    """The last ``size`` decisions, in memory because most outcomes come soon."""
+    """The last ``size`` decisions, in memory because most outcomes come soon.
+
+    They are packed: small objects of so many would slow down what the next requests allocate.
+    """
 
     def __init__(self, store: Store, size: int) -> None:
         self.store, self._size = store, size
-        self._known: OrderedDict[tuple[int, str], Known] = OrderedDict()
+        self._known: OrderedDict[tuple[int, str], tuple[Entry, Ranking | None]] = OrderedDict()
         self._lock = threading.Lock()
 
     def read(self, entry: Entry, known: Any = None) -> Change:
@@ -274,7 +278,7 @@ class Recent:
             return Change(entry.seq, *(known or self._settled(entry)))
         decision, receipt, choice = known or (entry.decision(), None, None)
         with self._lock:
-            self._known[entry.model, entry.id] = decision, receipt
+            self._known[entry.model, entry.id] = entry, receipt
             if len(self._known) > self._size:
                 self._known.popitem(last=False)
         return Change(entry.seq, decision, choice)
@@ -291,7 +295,10 @@ class Recent:
 
     def known(self, model: int, name: str) -> Known | None:
         """Return a decision by its id, None if it is not in memory."""
-        return self._known.get((model, name))
+        if (found := self._known.get((model, name))) is None:
+            return None
+        entry, receipt = found
+        return msgspec.structs.replace(_unpack(entry.body), seq=entry.seq), receipt
 
     def find(self, model: int, name: str) -> Known | None:
         """Return a decision by its id, None if there is none."""

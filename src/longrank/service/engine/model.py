@@ -27,6 +27,7 @@ from longrank.service.messages import ModelRequest
 from longrank.service.store.records import DecisionRecord, Snapshot, state_hash
 
 SPEC_VERSION = 1
+_UNLOCKED = nullcontext()
 MAX_UNCOUNTED = 64  # entries that wait until somebody reads the statistics
 
 
@@ -154,16 +155,16 @@ class Model:
         policy, learned, _ = self.view
         spec = self.spec
         width = spec.request.dim
-        plain = width is not None and not isinstance(policy, LearningPolicy) and len(items)
-        if plain and items.shape[1] != width:
+        misfit = width is not None and len(items) and items.shape[1] != width
+        if misfit and not isinstance(policy, LearningPolicy):  # which checks that itself
             raise InvalidInput("features", f"have {width} columns", items.shape[1])
         rng = None if policy.rng is None else generator(spec.seed, name)
         probe = spec.request.mode != "frozen"
         given = {} if context is None else {"context": context}
-        with self._encoding if given else nullcontext():
+        with self._encoding if given else _UNLOCKED:
             ranking = policy.propose(items, payoffs, budget, rng=rng, probe=probe, **given)
             propensities = None
-            if isinstance(policy, Randomised):
+            if rng is not None and isinstance(policy, Randomised):
                 propensities = policy.propensities(items, payoffs, ranking.order, budget, **given)
         return ranking, learned, propensities
 
@@ -172,7 +173,7 @@ class Model:
     ) -> Ranking:
         """Return the receipt of a sequence that the caller chose."""
         given = {} if context is None else {"context": context}
-        with self._encoding if given else nullcontext():
+        with self._encoding if given else _UNLOCKED:
             return self.view.policy.receipt(items, payoffs, order, **given)
 
     def apply(

@@ -11,6 +11,7 @@ import os
 import random
 import re
 import time
+from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterable
 from importlib import import_module
 from typing import IO, Any
@@ -28,6 +29,7 @@ from longrank.service.http.access import KeyLookup
 from longrank.service.http.body import BodyReader, too_large
 from longrank.service.http.limits import Limits
 from longrank.service.http.logs import Access
+from longrank.service.http.metrics import BUCKETS
 from longrank.service.http.problems import Refused
 from longrank.service.http.routes import FIELD, PAGES, ROUTES, Route
 from longrank.service.http.service import Load, Reply, Service
@@ -161,7 +163,7 @@ class Application:
         request_id = headers.get(b"x-request-id", b"")
         if not _REQUEST_ID.fullmatch(request_id):
             request_id = b"%016x" % random.getrandbits(64)
-        call, status = "other", 500
+        call, status, metrics = "other", 500, self._service.metrics
         self._in_flight += 1
         try:
             try:
@@ -173,7 +175,7 @@ class Application:
             except (LongrankError, Refused) as error:
                 status, extra, content = problems.report(error, request_id.decode())
                 if status == 429:
-                    self._service.metrics.limited.inc()
+                    metrics.limited.inc()
             except ClientDisconnect:  # the client is gone
                 status = CLOSED
                 return
@@ -186,8 +188,10 @@ class Application:
         finally:
             self._in_flight -= 1
             seconds = time.perf_counter() - started
-            self._service.metrics.count(call, status).inc()
-            self._service.metrics.time(call).observe(seconds)
+            metrics.requests[call, status] += 1  # metrics' own methods take 3 % of a decision
+            times = metrics.seconds[call]
+            times[bisect_left(BUCKETS, seconds)] += 1
+            times[-1] += seconds
             if self._access is not None:
                 path = self._shown(scope["path"], status)
                 self._access(scope["method"], path, status, seconds, request_id.decode())

@@ -76,7 +76,8 @@ def _shape(model: Model, request: messages.DecisionRequest, size: int, max_work:
     budget = request.budget or (spec.max_budget if given is None else len(given))
     tries = min(count, budget)
     work = tries * (count * spec.dim if spec.dim else size // 8)
-    if isinstance(model.view.policy, Randomised):
+    policy = model.view.policy
+    if policy.rng is not None and isinstance(policy, Randomised):
         work = _SLOWER * (work + count * tries * tries)
     if work > max_work:
         rule = "take less work (candidates x features x budget) than the service's max_work"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
+import math
 import platform
+from collections import Counter as Counts
+from collections import defaultdict
 from collections.abc import Iterator
-from functools import cache
+from itertools import accumulate
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from longrank import __version__
@@ -18,43 +22,45 @@ from longrank.service.engine.stats import exact_sum
 
 log = logging.getLogger("longrank.service")
 OTHERS = "(others)"  # no model has this name
-_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, math.inf)
+_NAMES = [*map(str, BUCKETS[:-1]), "+Inf"]
 
 
-class Metrics:
+class Metrics(Collector):
     """Metrics of the requests, counted here, and of the engine, read when they are asked for."""
 
     def __init__(self, engine: Engine, max_models: int) -> None:
         self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "longrank_requests", "Requests by call and status.", ["call", "status"],
-            registry=self.registry,
-        )  # fmt: skip
-        self.seconds = Histogram(
-            "longrank_request_seconds", "Duration of requests in seconds by call.", ["call"],
-            buckets=_BUCKETS, registry=self.registry,
-        )  # fmt: skip
-        self.shed = Counter(
-            "longrank_shed", "Requests refused because too many were in flight.",
-            registry=self.registry,
-        )  # fmt: skip
+        text = "Requests refused because too many were in flight."
+        self.shed = Counter("longrank_shed", text, registry=self.registry)
         self.in_flight = Gauge("longrank_in_flight", "Requests in flight.", registry=self.registry)
-        self.large = Gauge(
-            "longrank_large_waiting", "Large requests that wait for a thread.",
-            registry=self.registry,
-        )  # fmt: skip
-        self.limited = Counter(
-            "longrank_limited", "Requests refused because their key had too many.",
-            registry=self.registry,
-        )  # fmt: skip
+        text = "Large requests that wait for a thread."
+        self.large = Gauge("longrank_large_waiting", text, registry=self.registry)
+        text = "Requests refused because their key had too many."
+        self.limited = Counter("longrank_limited", text, registry=self.registry)
         Gauge(
             "longrank_build_info", "1; the labels say which version runs.", ["version", "python"],
             registry=self.registry,
         ).labels(__version__, platform.python_version()).set(1)  # fmt: skip
         ProcessCollector(registry=self.registry)  # where there is /proc
+        self.requests = Counts[tuple[str, int]]()  # by call and status
+        self.seconds = defaultdict[str, list[float]](lambda: [0.0] * (len(BUCKETS) + 1))
+        self.registry.register(self)
         self.registry.register(_EngineCollector(engine, max_models))
-        self.count = cache(self.requests.labels)  # looking up labels is slow
-        self.time = cache(self.seconds.labels)
+
+    def collect(self) -> Iterator[Metric]:
+        """Return what was counted."""
+        text = "Requests by call and status."
+        requests = CounterMetricFamily("longrank_requests", text, labels=["call", "status"])
+        for (call, status), number in list(self.requests.items()):
+            requests.add_metric([call, str(status)], number)
+        yield requests
+        text = "Duration of requests in seconds by call."
+        seconds = HistogramMetricFamily("longrank_request_seconds", text, labels=["call"])
+        for call, (*numbers, total) in list(self.seconds.items()):
+            buckets = list(zip(_NAMES, accumulate(numbers), strict=True))
+            seconds.add_metric([call], buckets, total)
+        yield seconds
 
 
 class _EngineCollector(Collector):

@@ -7,17 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longrank import (
-    LCB,
-    UCB,
-    Laplace,
-    Outcome,
-    Payoffs,
-    cautious,
-    named,
-    recommended,
-    unit_rows,
-)
+from longrank import LCB, UCB, Laplace, Outcome, Payoffs, cautious, named, recommended, unit_rows
 from longrank.policies import from_bytes
 
 COSTLY = Payoffs.linear(3, attempt_cost=0.1)

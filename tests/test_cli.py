@@ -77,9 +77,7 @@ def test_it_runs_as_a_module_that_names_its_version():
     assert "Try 'python -m longrank logs --help'." in wrong.stderr
 
 
-def test_a_command_is_refused_before_it_works_where_a_package_of_its_extra_is_missing(
-    monkeypatch,
-):
+def test_a_command_is_refused_before_it_works_where_a_package_of_its_extra_is_missing(monkeypatch):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     homes = metadata.packages_distributions()
     for extra, modules in EXTRAS.items():

@@ -7,14 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from longrank import (
-    BadFile,
-    BadPlugin,
-    InvalidInput,
-    Outcome,
-    Payoffs,
-    named,
-)
+from longrank import BadFile, BadPlugin, InvalidInput, Outcome, Payoffs, named
 from longrank.contents import numbers, text, whole
 from longrank.packing import pack, unpack
 from longrank.parts import Kinds, Part

@@ -12,15 +12,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from longrank import (
-    BadFile,
-    MissingExtra,
-    OnlineNewton,
-    Outcome,
-    Payoffs,
-    Random,
-    Ranking,
-)
+from longrank import BadFile, MissingExtra, OnlineNewton, Outcome, Payoffs, Random, Ranking
 from longrank.packing import pack, unpack
 from longrank.policies import UCB
 

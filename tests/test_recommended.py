@@ -6,16 +6,7 @@ import numpy as np
 import pytest
 
 from giving_up import small_world
-from longrank import (
-    UCB,
-    Laplace,
-    Outcome,
-    Payoffs,
-    Plain,
-    Thompson,
-    recommended,
-    unit_rows,
-)
+from longrank import UCB, Laplace, Outcome, Payoffs, Plain, Thompson, recommended, unit_rows
 from longrank.datasets import table
 from longrank.policies import from_bytes
 from longrank.simulation import (

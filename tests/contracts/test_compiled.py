@@ -39,10 +39,7 @@ def play(policy, rounds: type[Rounds], numbers: range) -> list[bytes]:
 
 @pytest.mark.parametrize(
     ("name", "rounds"),
-    [
-        *((name, Rounds) for name in registry.names()),
-        *((name, RecordRounds) for name in RECORDS),
-    ],
+    [*((name, Rounds) for name in registry.names()), *((name, RecordRounds) for name in RECORDS)],
 )
 def test_interpreted_compiled_and_switched_are_equal_bit_for_bit(name, rounds):
     states, receipts = [], []

@@ -9,15 +9,7 @@ import pytest
 from sklearn.mixture import GaussianMixture
 
 from every_part import FEATURES, POLYNOMIALS
-from longrank import (
-    Coverage,
-    Mixture,
-    Number,
-    Plain,
-    Polynomial,
-    Records,
-    Schema,
-)
+from longrank import Coverage, Mixture, Number, Plain, Polynomial, Records, Schema
 from longrank.packing import pack, unpack
 from longrank.testing import FeaturesContract, SparseFeaturesContract
 from longrank.testing.features_contract import ITEMS

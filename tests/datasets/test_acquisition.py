@@ -62,11 +62,7 @@ def test_why_nothing_was_got_is_said_for_each_address(server, names, tmp_path):
             DownloadFailed,
             r"gone .*404 .*; .*bad must have 4 bytes",
         ),
-        (
-            File("ml-1m.zip", (bad,), size=4),
-            BadFile,
-            "bad must have 4 bytes, the server offers 3",
-        ),
+        (File("ml-1m.zip", (bad,), size=4), BadFile, "bad must have 4 bytes, the server offers 3"),
         (File("ml-1m.zip", (page,)), BadFile, "line 1 must be UserID::MovieID"),  # no checksum
     ]:
         with pytest.raises(error, match=message):

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from longrank.kernels.laplace import (
-    foreseen_failure,
-    forget,
-    implicit_residual,
-    laplace_cascade,
-)
+from longrank.kernels.laplace import foreseen_failure, forget, implicit_residual, laplace_cascade
 
 
 def sigma(x):

@@ -7,12 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from longrank.kernels import (
-    best_length,
-    best_stop,
-    probe_is_due,
-    sequence_values,
-)
+from longrank.kernels import best_length, best_stop, probe_is_due, sequence_values
 
 
 def random_sequence(rng, n):

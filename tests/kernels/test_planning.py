@@ -12,13 +12,7 @@ from hypothesis import strategies as st
 
 from longrank.kernels import best_stop, top
 from longrank.kernels.narrowing import _SAMPLE, narrow, narrow_bounds
-from longrank.kernels.order_dp import (
-    Schedule,
-    choose,
-    index_of,
-    sort_by,
-    value_of,
-)
+from longrank.kernels.order_dp import Schedule, choose, index_of, sort_by, value_of
 from longrank.kernels.planning import plan
 from longrank.kernels.slopes import slopes_of
 

@@ -26,17 +26,7 @@ from longrank import (
     packing,
     recommended,
 )
-from longrank.logs import (
-    BadLog,
-    History,
-    check,
-    evaluate,
-    fit,
-    learn_from,
-    record,
-    report,
-    write,
-)
+from longrank.logs import BadLog, History, check, evaluate, fit, learn_from, record, report, write
 
 PAYOFFS = Payoffs.linear(3, attempt_cost=0.1, give_up=-0.2)
 ROUTES = [

@@ -418,7 +418,7 @@ def test_zero_has_no_sign_and_reasons_are_told_in_plain_words(browser, played):
         "money(0.0999999, 'EUR'), money(0.0123456)])"
     )
     assert browser.execute_script(script) == [
-        *("0", "0.000", "-0.500", "0.00 EUR", "-0.0000002", "0.10 EUR", "0.0123"),
+        *("0", "0.000", "-0.500", "0.00 EUR", "-0.0000002", "0.10 EUR", "0.0123")
     ]
     plain = {
         "status=up x brand=visa": "visa while up",

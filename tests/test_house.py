@@ -1,7 +1,5 @@
 """No name hides another."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 

@@ -1,7 +1,5 @@
 """Links: logistic, probit, and the linear one of the ridge learner."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

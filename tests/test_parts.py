@@ -1,7 +1,5 @@
 """Parts: kinds, versions, migrations, and what comes from outside of the package."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

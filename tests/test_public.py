@@ -1,7 +1,5 @@
 """The public face: its names, and what importing it brings along."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

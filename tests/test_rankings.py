@@ -1,7 +1,5 @@
 """Outcome and Ranking: what happened, and the receipt."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Policies of records: names in, names out, reasons, and what they learn."""
 
-from __future__ import annotations
-
 import json
 import math
 import pickle

@@ -3,8 +3,6 @@
 A comment in a pattern, ``(?#...)``, tells apart refusals that are in the same words.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import sys

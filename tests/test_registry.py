@@ -1,7 +1,5 @@
 """The settings of the policies, and the names of the paper."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

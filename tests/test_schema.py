@@ -1,7 +1,5 @@
 """Schema: how records and their context become rows."""
 
-from __future__ import annotations
-
 import math
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Every feature map keeps the contract of feature maps."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

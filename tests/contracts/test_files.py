@@ -1,7 +1,5 @@
 """What every saved policy must do."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

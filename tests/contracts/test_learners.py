@@ -1,7 +1,5 @@
 """Every learner keeps the contract of learners."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import expit, ndtr

@@ -1,7 +1,5 @@
 """Files that the user already has."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import os

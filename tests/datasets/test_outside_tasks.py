@@ -1,7 +1,5 @@
 """Tasks of installed packages: by an entry point, without editing longrank."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from typer.testing import CliRunner

@@ -1,7 +1,5 @@
 """The catalogue."""
 
-from __future__ import annotations
-
 import re
 
 from longrank.datasets import SOURCES

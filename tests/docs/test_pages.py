@@ -1,7 +1,5 @@
 """Every page can be found, every link leads somewhere, and every block of Python is executed."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """A decision is an order, a length and a receipt, put together from the other kernels."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sequences are drawn action by action, with items scored once or anew at each position."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

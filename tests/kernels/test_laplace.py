@@ -1,7 +1,5 @@
 """The Bayesian step of logistic regression."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The value and the best length of a sequence, beside those in tests/test_payoffs.py."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

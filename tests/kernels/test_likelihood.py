@@ -1,7 +1,5 @@
 """The warm fit, against cold ones by scipy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Plans with costs and values, against all sequences of few candidates."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 from itertools import permutations
 

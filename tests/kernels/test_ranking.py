@@ -1,7 +1,5 @@
 """Scoring and choosing, against numpy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

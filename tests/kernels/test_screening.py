@@ -1,7 +1,5 @@
 """The pass over very many items, and who can still win after it."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

@@ -1,7 +1,5 @@
 """The belief about sparse rows against a plain one: dictionaries of columns and of groups."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

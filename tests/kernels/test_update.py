@@ -1,7 +1,5 @@
 """The online step, against matrices that are inverted anew."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

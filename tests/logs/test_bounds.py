@@ -1,7 +1,5 @@
 """Bounds without assumptions: by hand, and against what a policy would have earned."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Estimates against the truth of a world, and against the formulas of others."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The gate: bounds that hold at all times together, whatever the log does."""
 
-from __future__ import annotations
-
 import json
 import math
 from itertools import product

@@ -1,7 +1,5 @@
 """Histories from every format, and what iterating them gives."""
 
-from __future__ import annotations
-
 import datetime
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Intervals: by hand, and how often they cover a truth that is known exactly."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from exact_world import LOGS, logged_by, true_value

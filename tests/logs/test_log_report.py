@@ -1,7 +1,5 @@
 """The report and the commands, as a user would call them."""
 
-from __future__ import annotations
-
 import io
 import math
 import re

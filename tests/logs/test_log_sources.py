@@ -1,7 +1,5 @@
 """Frames, files and histories are taken alike, by every function that reads a log."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from small_world import FORMS, JUDGED, chance, logged, written

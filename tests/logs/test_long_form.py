@@ -1,7 +1,5 @@
 """Logs with one row for each candidate."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

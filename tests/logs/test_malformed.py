@@ -1,7 +1,5 @@
 """Every malformed log is reported with row and rule, and nothing is learned from it."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

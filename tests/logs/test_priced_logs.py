@@ -1,7 +1,5 @@
 """Logs whose candidates have costs and values of their own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from small_world import FORMS, FREE, PRICED, ROUTES, TWO, call, chance, logged, payments

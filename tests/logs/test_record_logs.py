@@ -1,7 +1,5 @@
 """Logs of records: names and contexts in, the same policies and estimates out."""
 
-from __future__ import annotations
-
 import re
 import warnings
 

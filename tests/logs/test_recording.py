@@ -1,7 +1,5 @@
 """Rows of decisions, and files of them."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

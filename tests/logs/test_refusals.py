@@ -1,7 +1,5 @@
 """What a log cannot say is refused, with the reason."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The outcome model learns in time order: nothing is predicted by a model that has seen it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The verdict: it covers the truth, or says why it cannot be given."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

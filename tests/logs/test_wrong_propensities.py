@@ -1,7 +1,5 @@
 """Propensities that cannot be right, and logs that need none: no verdict rests on them."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

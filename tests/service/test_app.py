@@ -1,7 +1,5 @@
 """The calls over HTTP: paths, fields, codes; what is refused, and which field is to blame."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

@@ -1,7 +1,5 @@
 """Learning: what is acknowledged is learned, and nobody waits for a learner who need not."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 

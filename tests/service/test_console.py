@@ -1,7 +1,5 @@
 """The console, in a real browser: every part of it is used."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """Money: candidates with prices, outcomes with costs, and sums to the last bit."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

@@ -1,7 +1,5 @@
 """longrank play: the desk routes payments over HTTP, and its page shows what an outage does."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """Kills, power cuts, full disks, failing syncs and flipped bits."""
 
-from __future__ import annotations
-
 import numpy as np
 import power
 import pytest

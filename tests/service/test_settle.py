@@ -1,7 +1,5 @@
 """Outcomes: learned once, in part, late, or not at all."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from serving import DIM, asked, make, told

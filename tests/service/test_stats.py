@@ -1,7 +1,5 @@
 """Numbers over time: nothing is lost as buckets merge, and a replay gives the same."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

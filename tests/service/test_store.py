@@ -1,7 +1,5 @@
 """The contract of a store and of its writer, over SQLite and PostgreSQL."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor

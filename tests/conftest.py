@@ -1,7 +1,5 @@
 """What several test files share: every implementation of each interface, and rounds to play."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Every learner and feature map, and policies that differ: a new part goes into these tables."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from longrank import (

@@ -1,7 +1,5 @@
 """Lower confidence bounds: optimism with the sign turned."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

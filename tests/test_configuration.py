@@ -1,7 +1,5 @@
 """Options of `longrank serve` from the command line, the environment and a TOML file."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any, get_args

@@ -1,7 +1,5 @@
 """Costs that are known only afterwards: learned from outcomes, planned with, kept."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What rankings, payoffs, policies and evaluations show of themselves in a notebook."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 import numpy as np

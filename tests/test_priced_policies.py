@@ -1,7 +1,5 @@
 """Policies on rounds in which candidates have costs and values of their own."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np

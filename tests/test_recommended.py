@@ -1,7 +1,5 @@
 """The recommended policy and its parts: no trap, no drift, no tuning."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

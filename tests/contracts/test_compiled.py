@@ -1,7 +1,5 @@
 """Interpreted, compiled, or switched in the middle: every policy ranks and learns the same bits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Data sets from their publishers, who are all on this machine."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import zipfile

@@ -1,7 +1,5 @@
 """The same file, out of everything that it may come in."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import tarfile

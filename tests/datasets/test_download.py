@@ -1,7 +1,5 @@
 """Downloads, from a real server on this machine."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The IDX format, whole and broken, and the real MNIST."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 import zipfile

@@ -1,7 +1,5 @@
 """Questions that language models answered."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The published formats of ratings, whole and broken."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import subprocess

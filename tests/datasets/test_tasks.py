@@ -1,7 +1,5 @@
 """From the name of a task to its arrays."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

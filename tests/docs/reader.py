@@ -1,7 +1,5 @@
 """Somebody who types what a page says, in a fresh clone of the repository."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -5,8 +5,6 @@ and need no network are run in ``make test``. The README is followed from the to
 ``make test-all``, the tutorial and the service's page by their own tests.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

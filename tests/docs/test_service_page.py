@@ -1,7 +1,5 @@
 """The service's page, followed against a running service: every call with curl, and the client."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

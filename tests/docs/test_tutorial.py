@@ -3,8 +3,6 @@
 Only the port is another one, and in the quick test the package is installed already.
 """
 
-from __future__ import annotations
-
 import doctest
 import re
 import subprocess

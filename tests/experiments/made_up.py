@@ -1,7 +1,5 @@
 """Result rows with known answers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The benchmarks report what they measure; how long things take is not tested."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

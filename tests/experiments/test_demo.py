@@ -1,7 +1,5 @@
 """The demo, run for real on few rounds."""
 
-from __future__ import annotations
-
 import matplotlib.image
 import pytest
 

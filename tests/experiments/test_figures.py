@@ -1,7 +1,5 @@
 """The figures: something is in them, also without colours."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import matplotlib.image

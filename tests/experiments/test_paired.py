@@ -1,7 +1,5 @@
 """Paired differences and standings, on numbers with known answers."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The report of made-up results and of a real run: the page, the Markdown, the files."""
 
-from __future__ import annotations
-
 import csv
 import re
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """Running cells: results kept, resumed, equal everywhere."""
 
-from __future__ import annotations
-
 import os
 from itertools import pairwise, permutations
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scores, tables and commands, on rows with known answers."""
 
-from __future__ import annotations
-
 import csv
 import math
 from importlib import resources

@@ -1,7 +1,5 @@
 """Logs that somebody else made: every row is a decision or a problem that is named."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """Policy files that somebody else made: refused by name, or a policy that works. Nothing else."""
 
-from __future__ import annotations
-
 import json
 import random
 import warnings

@@ -1,7 +1,5 @@
 """The gymnasium environments: gymnasium's own checker, and the worlds behind them."""
 
-from __future__ import annotations
-
 import re
 from inspect import signature
 from pathlib import Path

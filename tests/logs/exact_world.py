@@ -1,7 +1,5 @@
 """A world so small that all that a log of it can hold is known, and how likely each of it is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import permutations

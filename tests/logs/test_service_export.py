@@ -1,7 +1,5 @@
 """What the service exports is a history: nothing is wrong with it, and it teaches the same."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow.parquet as pq
 import pytest

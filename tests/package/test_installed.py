@@ -1,7 +1,5 @@
 """The installed wheel, in clean environments: bare, and with each extra that runs something."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

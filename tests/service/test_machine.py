@@ -1,7 +1,5 @@
 """The engine against a dictionary: duplicates, reordering, late, unknown, expiry, restart."""
 
-from __future__ import annotations
-
 import math
 import shutil
 import tempfile

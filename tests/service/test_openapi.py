@@ -1,7 +1,5 @@
 """The OpenAPI document, the page at /docs and docs/service.md: complete, and what is done."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

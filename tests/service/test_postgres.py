@@ -1,7 +1,5 @@
 """PostgreSQL: several processes on one log; one that stops costs the others little."""
 
-from __future__ import annotations
-
 import json
 import signal
 import threading

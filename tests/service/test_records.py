@@ -1,7 +1,5 @@
 """Records: models without dim, whose candidates have named fields and share a context."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

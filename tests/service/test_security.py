@@ -1,7 +1,5 @@
 """Who is refused, and with which code: bad keys, bad bodies, and web pages of elsewhere."""
 
-from __future__ import annotations
-
 import socket
 from contextlib import contextmanager
 

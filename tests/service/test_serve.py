@@ -1,7 +1,5 @@
 """`longrank serve`, `doctor` and `backup`, what they log, and what no line of theirs shows."""
 
-from __future__ import annotations
-
 import gc
 import io
 import json

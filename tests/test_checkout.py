@@ -41,9 +41,8 @@ def test_a_payment_is_the_same_whenever_it_is_dealt():
 def test_routes_and_payments_are_plain_records_of_the_caller():
     world = CheckoutWorld(seed=0)
     dealt = world.deal(0)
-    assert [list(route) for route in dealt.items] == [
-        ["id", "region", "acquirer", "load", "status"]
-    ] * 7
+    names = ["id", "region", "acquirer", "load", "status"]
+    assert [list(route) for route in dealt.items] == [names] * 7
     assert list(dealt.context) == FIELDS
     assert json.loads(json.dumps([dealt.items, dealt.context])) == [dealt.items, dealt.context]
     dealt.items[0]["region"] = "elsewhere"
@@ -153,9 +152,8 @@ class Spy:
 
     def rank(self, items, payoffs, **settings):
         self.given.append((items, settings))
-        return Ranking.without_belief(
-            np.arange(payoffs.budget), np.zeros((payoffs.budget, 1)), 3, 0.0
-        )
+        count = payoffs.budget
+        return Ranking.without_belief(np.arange(count), np.zeros((count, 1)), 3, 0.0)
 
     def learn(self, ranking, outcome):
         outcome.check(len(ranking))

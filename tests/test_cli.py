@@ -39,10 +39,8 @@ def test_the_demo_prints_tables_an_explanation_and_where_the_pictures_are(tmp_pa
     output = call("demo", "--rounds", "20", "--out", str(tmp_path))
     for text in ("payment desk (simulated)", "digits (real)", "GL-CDCM", "knows the truth"):
         assert text in output
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "average-reward.png",
-        "average-reward.svg",
-    ]
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["average-reward.png", "average-reward.svg"]
 
 
 def test_an_error_that_names_no_file_is_not_hidden(monkeypatch):
@@ -200,9 +198,7 @@ def pages(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
         yield from pages(command, (*words, name))
 
 
-def test_every_help_fits_explains_every_option_under_a_heading_and_ends_with_an_example(
-    monkeypatch,
-):
+def test_every_help_fits_explains_every_option_under_a_heading_and_ends_with_examples(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     shown = {" ".join(words): call(*words, "--help") for words in pages(get_command(cli.app))}
     headings = ["Options", "Try it", "Your logs", "The service", "Experiments and the paper"]

@@ -10,9 +10,7 @@ from longrank.datasets.containers import visible
 from longrank.disk import atomic, write
 
 
-def test_an_atomic_file_appears_when_the_block_ends_and_replaces_only_where_it_may(
-    tmp_path: Path,
-) -> None:
+def test_an_atomic_file_appears_when_the_block_ends_and_replaces_only_where_it_may(tmp_path):
     target = tmp_path / "file"
     with atomic(target, replace=False) as temporary:
         temporary.write_bytes(b"all")

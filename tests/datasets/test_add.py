@@ -54,9 +54,7 @@ def test_of_a_folder_the_files_that_count_are_added(given, small_images, data, n
     assert len(find("fashion", data)) == 4
 
 
-def test_archives_are_added_as_they_are_in_place_of_what_was_there(
-    given, small_images, data, names
-):
+def test_archives_are_added_as_they_are_in_place_of_the_older(given, small_images, data, names):
     name = "movielens-25m"
     member, content = SMALL[name]
     (given / member).write_bytes(content)

@@ -40,11 +40,7 @@ def encrypted() -> bytes:
     return bytes(data)
 
 
-MEMBERS = {
-    "ml/README.txt": b"read me",
-    "__MACOSX/ml/._ratings.csv": b"junk",
-    "ml/ratings.csv": TEXT,
-}
+MEMBERS = {"ml/README.txt": b"read me", "__MACOSX/ml/._ratings.csv": b"-", "ml/ratings.csv": TEXT}
 PACKED = {"README": b"read me", "ml/ratings.csv.gz": gzip.compress(TEXT)}
 MANY = {f"{letter}.csv": b"" for letter in "abcd"}
 LARGE = {"README": bytes(range(256)) * 4000, "ratings.csv": TEXT}

@@ -14,9 +14,8 @@ from pages import DOCS, Block, blocks
 from reader import bare, bash, clone, environment, free_port, wait_for
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-STEPS = [
-    block for block in blocks(DOCS / "tutorial.md") if block.language in ("python", "sh", "text")
-]
+PAGE = blocks(DOCS / "tutorial.md")
+STEPS = [block for block in PAGE if block.language in ("python", "sh", "text")]
 FILE = re.compile(r"# (\w+\.py)(, continued)?\n")
 
 

@@ -179,9 +179,7 @@ def test_a_report_on_other_tasks_is_about_their_results_and_not_about_the_paper(
     assert "paper's" not in (tmp_path / "report" / "tables" / "shop.tex").read_text("utf-8")
 
 
-def test_commands_name_the_folder_unless_it_is_the_default_or_there_are_several(
-    tmp_path, monkeypatch
-):
+def test_commands_name_the_folder_unless_it_is_the_default_or_one_of_several(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folders = [save(Path("results"), [own()]), save(Path("more"), [own("dep")])]
     for given, expected in ((folders[:1], 0), (folders[1:], 1), (folders, 0)):

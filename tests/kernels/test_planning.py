@@ -122,11 +122,7 @@ def certain(_):
 
 EXACT = {  # candidates, payoffs and a patience for which a plan is the best of all
     "constant or linear rewards, any losses": (candidates, straight, certain),
-    "losses that fall by the same step": (
-        candidates,
-        partial(straight, parallel=True),
-        patience_of,
-    ),
+    "losses that fall by one step": (candidates, partial(straight, parallel=True), patience_of),
     "equal costs and values": (alike, falling, patience_of),
     "few candidates": (candidates, falling, patience_of),
     "agreeable candidates": (agreeable, partial(falling, most=4), certain),
@@ -369,11 +365,10 @@ def test_nothing_to_try_and_less_than_allowed(k, count):
 def test_more_positions_than_bits_of_a_word():
     rng = np.random.default_rng(0)
     p, c = 0.02 * rng.random(150), 0.001 * rng.random(150)
-    order, length, value, _ = planned(p, c, np.zeros(150), np.ones(100), np.zeros(101))
+    free = np.zeros(150), np.ones(100), np.zeros(101)
+    order, length, value, _ = planned(p, c, *free)
     assert length == 100
     chosen = order[:length]
     inside, outside = p[chosen] - c[chosen], np.delete(p - c, chosen)
     assert np.sort(inside)[5] > np.sort(outside)[-1] - 0.002
-    assert value == pytest.approx(
-        along(chosen, p, c, np.zeros(150), np.ones(100), np.zeros(101), 1.0)
-    )
+    assert value == pytest.approx(along(chosen, p, c, *free, 1.0))

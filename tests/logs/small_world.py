@@ -108,9 +108,8 @@ def logged(
         chances = None
         if isinstance(policy, PlackettLuce | Random):
             chances = policy.propensities(dealt.items, payoffs, ranking.order)
-        rows.append(
-            record(t, ranking, outcome, payoffs, items=dealt.items, propensities=chances, time=t)
-        )
+        told = {"items": dealt.items, "propensities": chances, "time": t}
+        rows.append(record(t, ranking, outcome, payoffs, **told))
     return rows
 
 

@@ -55,9 +55,8 @@ NOTHING = Seen(np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int
 def test_a_model_that_is_right_expects_the_squares_that_there_are(log, early):
     make, payoffs = LOGS[log]
     world = logged_by(make(), payoffs, early)
-    model = OutcomeModel(
-        np.array([[1.5, -1.0, 0.0]]), np.array([[0.0, early, early, 0.0]]), None, NOTHING
-    )
+    weights, stops = np.array([[1.5, -1.0, 0.0]]), np.array([[0.0, early, early, 0.0]])
+    model = OutcomeModel(weights, stops, None, NOTHING)
     found = gather(judged(), History(world.rows), model, draws=0)
     sums = (found.weights * found.deltas).sum(axis=1)
     for power, expected in zip((2, 4), found.expected.T, strict=True):
@@ -83,9 +82,7 @@ def test_the_log_is_believed_as_far_as_it_contradicts_the_model():
 
 def resampled(values, **settings):
     """The bootstrap of a mean."""
-    return bootstrap(
-        values[:, None], lambda means: means[:, 0], values, IntervalSettings(**settings)
-    )
+    return bootstrap(values[:, None], lambda mean: mean[:, 0], values, IntervalSettings(**settings))
 
 
 def test_the_bootstrap_of_a_symmetric_mean_is_that_of_student():

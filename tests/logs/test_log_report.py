@@ -201,11 +201,9 @@ def test_logs_check_says_what_can_be_done_or_names_row_and_rule(tmp_path):
 
 def test_huge_payoffs_are_short_in_the_report_and_in_the_terminal(tmp_path):
     rows = logged(chance(), 60, payoffs=Payoffs([1e12, 7e11, 4e11], [-2e11] * 4))
-    write(tmp_path / "log.parquet", rows)
-    out = tmp_path / "page.html"
-    text = call(
-        "evaluate", tmp_path / "log.parquet", "--policy", "rand", "--report", out, "--every"
-    )
+    log, out = tmp_path / "log.parquet", tmp_path / "page.html"
+    write(log, rows)
+    text = call("evaluate", log, "--policy", "rand", "--report", out, "--every")
     for shown in (text, out.read_text()):
         assert "e+1" in shown
         assert not re.search(r"\d{14}", shown)

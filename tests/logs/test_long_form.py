@@ -91,10 +91,8 @@ def test_the_prices_of_a_candidate_are_in_its_row():
 def test_malformed_long_form_is_reported():
     for log, values, at, row, column, rule in BROKEN:
         rows = [each | (values if i == at else {}) for i, each in enumerate(log)]
-        problems = check(rows).problems
-        assert any((p.row, p.column) == (row, column) and rule in p.rule for p in problems), (
-            problems
-        )
+        found = check(rows).problems
+        assert any((p.row, p.column) == (row, column) and rule in p.rule for p in found), found
 
 
 def test_the_columns_of_the_long_form_are_documented():

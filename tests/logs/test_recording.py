@@ -30,9 +30,8 @@ def test_files_keep_every_column_or_say_which_comes_too_late(ending, sound, tmp_
     ]
     if ending != "jsonl":
         monkeypatch.setattr(sys.modules[write.__module__], "BATCH", 2)
-        with pytest.raises(
-            InvalidInput, match=r"only columns of the first 2 rows, got learned, shop"
-        ):
+        rule = r"only columns of the first 2 rows, got learned, shop"
+        with pytest.raises(InvalidInput, match=rule):
             write(path, rows)
 
 

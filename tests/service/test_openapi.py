@@ -42,9 +42,8 @@ SOME = settings(
 def test_every_call_is_in_the_document_with_its_messages():
     document = tree()
     assert document["openapi"].startswith("3.1")
-    found = {
-        (method.upper(), path) for path, calls in document["paths"].items() for method in calls
-    }
+    paths = document["paths"].items()
+    found = {(method.upper(), path) for path, calls in paths for method in calls}
     assert found == {(call.method, call.path) for call in ROUTES}
     for call in ROUTES:
         operation = document["paths"][call.path][call.method.lower()]

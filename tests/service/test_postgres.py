@@ -77,9 +77,7 @@ def test_when_a_process_is_gone_another_does_the_upkeep(engines):
     until(lambda: leads(second))
 
 
-def test_a_process_that_is_behind_when_another_drops_goes_on_from_a_snapshot(
-    engines, database, clock
-):
+def test_who_is_behind_when_another_drops_goes_on_from_a_snapshot(engines, database, clock):
     first, second = engines
     follow(engines)
     play(second, count=10, ttl=10.0)

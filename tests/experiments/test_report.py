@@ -2,7 +2,6 @@
 
 import csv
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,40 +20,21 @@ from longrank.experiments.runner import run
 from longrank.experiments.scores import score_cells
 from longrank.experiments.settings import cells
 from longrank.experiments.tables import PAPER_TASKS, tables, to_latex
+from markup import Markup
 
-VOID = {"meta", "br", "hr", "img", "link", "input"}
 STRANGE = "<script>alert('1')</script> & | *x* _y_ 100% {z}"
 
 
-class Page(HTMLParser):
-    """Reads a page: every tag must be closed in its turn."""
+class Page(Markup):
+    """A page, and what is written on it."""
 
     def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.words: list[str] = []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
+        super().__init__(text)
 
     def handle_data(self, data: str) -> None:
         if self.open and self.open[-1] not in ("style", "svg"):
             self.words.append(data)
-
-    def values(self, *names: str) -> list[str]:
-        return [attrs[name] or "" for _, attrs in self.tags for name in names if name in attrs]
 
 
 @pytest.fixture(scope="module")

@@ -274,8 +274,6 @@ def test_every_field_of_a_decision_is_a_column_of_its_export_or_internal():
     of_outcomes = "version id paid reported gave_up why attributable automatic"
     internal |= {f"outcome.{name}" for name in of_outcomes.split()}
     assert fields - {column.field for column in export.COLUMNS} == internal
-
-
-def test_a_column_of_the_history_format_has_its_type_from_there():
+    # those of the history format have their type from there
     untyped = {column.name for column in export.COLUMNS if column.kind is None}
     assert untyped == set(columns.COLUMNS) - {"policy_version"}

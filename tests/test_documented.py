@@ -86,11 +86,6 @@ def test_the_options_of_longrank_itself_are_documented():
     assert rows(page("commands.md").partition("## ")[0]) == set(TOP)
 
 
-def test_every_command_has_a_help_with_an_example():
-    for words, function in commands.commands():
-        assert f"Example: `longrank {words}" in function.__doc__, words
-
-
 def test_every_exit_code_of_the_commands_is_documented():
     texts = [path.read_text() for path in (ROOT / "src/longrank/cli").glob("*.py")]
     used = {code for text in texts for code in re.findall(r"(?:Exit|sys\.exit)\((\d+)\)", text)}

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from small_world import call
 
-from longrank import cli
 from longrank.datasets import TASKS, Table, available, table
 from longrank.datasets.tasks import task
 from longrank.errors import InvalidInput
@@ -79,12 +78,9 @@ def test_a_task_of_a_package_is_a_task_like_ours(request, tmp_path):
 def test_a_task_and_a_policy_of_a_package_run_by_the_command_line(tmp_path):
     results, report = tmp_path / "results", tmp_path / "page"
     settings = ["--scenario", "vanilla", "--budgets", "1", "--policies", "rand,c-ucb1,reversed"]
-    command = ["run", "shop", *settings, "--jobs", "1", "--out", str(results)]
-    output = CliRunner().invoke(cli.app, command)
-    assert output.exit_code == 0, output.output
+    call("run", "shop", *settings, "--jobs", 1, "--out", results)
     assert {row["task"] for row in read_results([results])} == {"shop"}
-    output = CliRunner().invoke(cli.app, ["report", str(results), "--out", str(report)])
-    assert output.exit_code == 0, output.output
+    call("report", results, "--out", report)
     text = (report / "report.md").read_text("utf-8")
     assert "## shop" in text
     assert "| b | vanilla Rand | vanilla C-UCB1 | vanilla reversed |" in text

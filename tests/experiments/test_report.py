@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from made_up import as_published, row, save
-from typer.testing import CliRunner
+from small_world import call
 
 from longrank import cli
 from longrank.document.blocks import Field, Grid, Prose
@@ -234,9 +234,7 @@ def test_a_real_run_is_reported(tmp_path):
     results, out = tmp_path / "results", tmp_path / "report"
     wanted = list(cells(["digits-3"], ["vanilla"], [1, 5], ["rand", "ind", "dep"], "quick", 1))
     assert run(wanted, results, folder=str(tmp_path / "data")) == []
-    output = CliRunner().invoke(cli.app, ["report", str(results), "--out", str(out)])
-    assert output.exit_code == 0, output.output
-    assert "report.html" in "".join(output.output.split())
+    assert "report.html" in "".join(call("report", results, "--out", out).split())
     page = Page((out / "report.html").read_text("utf-8"))
     words = " ".join(page.words)
     assert "digits-3" in words
@@ -248,9 +246,7 @@ def test_a_real_run_is_reported(tmp_path):
 
 def test_reproduce_without_data_says_how_to_get_them(tmp_path, monkeypatch):
     monkeypatch.setenv("LONGRANK_DATA", str(tmp_path))
-    output = CliRunner().invoke(cli.app, ["reproduce", "--out", str(tmp_path / "results")])
-    assert output.exit_code == 1
-    words = " ".join(output.output.split())
+    words = " ".join(call("reproduce", "--out", tmp_path / "results", code=1).split())
     for name in ("msd", "movielens-25m", "mnist"):
         assert f"longrank data get {name}" in words
     assert "longrank data add yelp PATH" in words
@@ -263,10 +259,9 @@ def test_reproduce_runs_and_reports_what_is_there(tmp_path, monkeypatch):
     monkeypatch.setattr("longrank.experiments.settings.BUDGETS", (5,))
     monkeypatch.setattr("longrank.experiments.tables.MNIST", ("digits-3",))
     monkeypatch.setattr("longrank.experiments.tables.SIX", ("rand", "c-ucb1"))
-    places = ["--out", str(tmp_path / "results"), "--report", str(tmp_path / "report")]
-    output = CliRunner().invoke(cli.app, ["reproduce", "--held-out", "1", "--jobs", "1", *places])
-    assert output.exit_code == 0, output.output
-    assert "longrank data add yelp PATH" in " ".join(output.output.split())
+    places = ["--out", tmp_path / "results", "--report", tmp_path / "report"]
+    output = call("reproduce", "--held-out", 1, "--jobs", 1, *places)
+    assert "longrank data add yelp PATH" in " ".join(output.split())
     files = [path.name for path in (tmp_path / "results").iterdir()]
     assert len(files) == 2 * (2 * 2 + 2)  # and the held-out ones
     assert "digits-3_vanilla_b1_ind-gmm_quick_s0.parquet" in files
@@ -277,7 +272,7 @@ def test_reproduce_ends_with_an_error_when_a_cell_failed(tmp_path, monkeypatch):
     monkeypatch.setattr("longrank.experiments.tables.PAPER_TASKS", {"digits-3": ""})
     monkeypatch.setattr(cli.reproduce, "run_shown", lambda *_: ["failed"])
     monkeypatch.setattr(cli.reproduce, "write", lambda *_: None)
-    assert CliRunner().invoke(cli.app, ["reproduce", "--out", str(tmp_path)]).exit_code == 1
+    call("reproduce", "--out", tmp_path, code=1)
 
 
 def test_every_number_that_is_not_reached_is_listed_with_its_reason():

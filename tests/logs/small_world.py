@@ -162,6 +162,14 @@ def payments(
     return policy, rows
 
 
+def judge_by_command(folder, rows, *options):
+    """What ``longrank evaluate`` says of a log and a policy that always plays the first item."""
+    write(folder / "log.jsonl", rows)
+    always(0).save(folder / "mine.longrank")
+    command = ["evaluate", folder / "log.jsonl", "--policy", folder / "mine.longrank", *options]
+    return CliRunner().invoke(cli.app, list(map(str, command)))
+
+
 def weighted(weights: np.ndarray) -> Evidence:
     """Evidence of decisions that each earned 1 at their first action, with these weights."""
     n = len(weights)

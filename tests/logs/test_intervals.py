@@ -101,14 +101,11 @@ def test_the_bootstrap_of_very_many_resamples_groups_of_them(monkeypatch):
     assert _grouped(values).mean() == pytest.approx(values.mean(), rel=1e-12)
 
 
-def test_the_bootstrap_reaches_further_where_the_tail_is():
+def test_the_bootstrap_reaches_further_where_the_tail_is_without_end_if_that_is_one_decision():
     values = np.random.default_rng(0).lognormal(sigma=1.5, size=300)
     low, high = resampled(values)
     assert high - values.mean() > 1.5 * (values.mean() - low)
     np.testing.assert_allclose(resampled(-values), (-high, -low), rtol=0.01)
-
-
-def test_what_hangs_on_one_decision_has_no_upper_end_in_the_bootstrap():
     values = np.zeros(50)
     assert resampled(values) == (0.0, 0.0)
     values[7] = 1.0

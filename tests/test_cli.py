@@ -278,17 +278,6 @@ def test_what_cannot_work_is_refused_at_once_as_the_user_wrote_it(
     assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
 
 
-def test_a_log_that_breaks_a_rule_is_told_without_a_table_of_what_it_is_good_for(tmp_path):
-    (tmp_path / "log.csv").write_text("a,b\n1,2\n")
-    result = CliRunner().invoke(cli.app, ["logs", "check", str(tmp_path / "log.csv")])
-    assert result.exit_code == 1
-    assert "id must be a column" in result.stdout
-    assert result.stdout.splitlines()[-1].endswith(
-        "fix this first; nothing is learned from a log that breaks a rule"
-    )
-    assert "warm start" not in result.stdout
-
-
 def test_no_figure_is_cut_off_on_a_narrow_terminal(tmp_path, monkeypatch):
     row = {"items": [[0.5, 0.1], [0.2, 0.3]], "order": [0, 1], "tried": 1, "succeeded": True}
     row |= {"rewards": [1.0, 0.5], "losses": [0.0, -0.1, -0.2]}

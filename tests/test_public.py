@@ -15,6 +15,7 @@ EXTRAS = {"matplotlib", "sklearn", "typer", "rich", "pandas", "polars", "scipy"}
 def test_the_public_names_are_those_of_the_reference_and_documented():
     page = (Path(__file__).parents[1] / "docs" / "python-api.md").read_text()
     names = set(re.findall(r"auto(?:class|function):: longrank\.(\w+)$", page, re.MULTILINE))
+    assert ".. automodule:: longrank.errors\n   :members:" in page
     names |= {name for name in longrank.__all__ if hasattr(longrank.errors, name)}
     assert len(names) > 35
     assert set(longrank.__all__) == names | {"LOGISTIC", "PROBIT", "theory"}

@@ -228,6 +228,7 @@ def test_the_expected_reward_of_a_random_order_is_the_mean_of_all(budget, fees):
             earned.append(rounds.paid(worth, t).along(order).reward(outcome))
         total += sum(earned) / len(earned)
     assert rounds.random_reward(worth) == pytest.approx(total, abs=1e-12)
+    assert rounds.hindsight(worth).max() <= (0.9 if fees else 1.0)
 
 
 def test_a_task_may_stand_for_all_its_classes():

@@ -338,12 +338,9 @@ def test_more_tries_than_candidates_in_a_sample_are_all_kept():
 # -- what the optimum does when the numbers change ------------------------------------------------
 
 
-def test_of_equals_a_candidate_is_tried_rather_than_not_and_the_likelier_first():
+def test_of_equals_one_is_tried_the_likelier_first_and_the_rest_follows_beyond_the_length():
     order, length, *_ = planned([0.0, 0.25, 0.5], [0.0, 0.25, 0.5], [0.0] * 3, [1.0] * 2, [0.0] * 3)
     assert order[:length].tolist() == [2, 1]
-
-
-def test_how_a_plan_goes_on_beyond_its_length():
     p, c, v = [0.5, 0.0, 0.1, 0.2], [0.1, 0.0, 0.4, 0.4], [0.0] * 4
     order, length, _, _ = planned(p, c, v, [1.0] * 4, [0.0] * 5)
     assert order.tolist() == [0, 1, 3, 2]  # the second neither costs nor earns anything

@@ -113,11 +113,6 @@ def test_a_round_without_candidates_is_a_decision_too(form, sound, tmp_path):
     assert [len(ranking) for ranking, _ in history] == [2, 0, 2]
 
 
-def test_what_is_no_table_is_refused():
-    with pytest.raises(InvalidInput, match="history must be a path, a pandas or polars frame"):
-        History(7)
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_what_is_learned_follows_the_outcomes_without_what_says_nothing(form, sound, tmp_path):
     told = [

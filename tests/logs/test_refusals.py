@@ -82,11 +82,6 @@ def test_replay_wants_equally_likely_sequences_and_a_match():
         assert reason in found["replay"].refused
 
 
-def test_settings_out_of_range_are_refused(sound):
-    with pytest.raises(InvalidInput, match="interval must be 'bootstrap' or 'betting'"):
-        evaluate(History(sound()), {}, interval="normal")
-
-
 @pytest.mark.parametrize(("n", "refused"), [(20, False), (300, True)])
 def test_a_verdict_is_not_silent_where_chance_may_have_kept_the_policy_out_of_the_log(n, refused):
     """One of three items, never that of the policy: chance in 20 decisions, but not in 300."""

@@ -14,8 +14,8 @@ from small_world import (
     always,
     believing,
     chance,
+    evaluated,
     greedy,
-    judge_by_command,
     logged,
     one_try,
     weighted,
@@ -375,7 +375,7 @@ def test_the_gate_has_an_answer_for_pipelines(tmp_path):
         rng = np.random.default_rng(0)
         items = rng.integers(3, size=n)
         rows = [(0, int(i), 1.0 / 3.0, bool(rng.random() < rates[i])) for i in items]
-        result = judge_by_command(tmp_path, one_try(rows), "--gate", "--json", "-")
+        result = evaluated(tmp_path, one_try(rows), "--gate", "--json", "-")
         return result.exit_code, json.loads(result.stdout)
 
     code, told = at((0.9, 0.1, 0.1))

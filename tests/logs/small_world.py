@@ -162,7 +162,7 @@ def payments(
     return policy, rows
 
 
-def evaluated(folder, rows, *options):
+def said(folder, rows, *options):
     """What ``longrank evaluate`` says of a log and a policy that always plays the first item."""
     write(folder / "log.jsonl", rows)
     always(0).save(folder / "mine.longrank")

@@ -9,7 +9,7 @@ import pytest
 from exact_world import LOGS, logged_by
 from hypothesis import given
 from hypothesis import strategies as st
-from small_world import always, believing, evaluated, one_try
+from small_world import always, believing, one_try, said
 
 from longrank import PlackettLuce
 from longrank.errors import InvalidInput
@@ -183,7 +183,7 @@ def test_its_answer_in_json_has_no_number_that_json_lacks(monkeypatch, tmp_path)
     told = GateDecision("not enough data", Difference("mine", "log", math.nan, -math.inf, math.inf))
     monkeypatch.setattr("longrank.logs.gate", lambda *_, **__: {"mine": told})
     rows = one_try([(0, t % 3, 1.0 / 3.0, True) for t in range(9)])
-    result = evaluated(tmp_path, rows, "--gate", "--json", "-")
+    result = said(tmp_path, rows, "--gate", "--json", "-")
     found = json.loads(result.stdout, parse_constant=pytest.fail)
     assert result.exit_code == 4
     assert found["gain"] == {"value": None, "low": None, "high": None}

@@ -9,17 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 from exact_world import LOGS, ROUNDS, logged_by, true_value
-from small_world import (
-    JUDGED,
-    always,
-    believing,
-    chance,
-    evaluated,
-    greedy,
-    logged,
-    one_try,
-    weighted,
-)
+from small_world import JUDGED, always, believing, chance, greedy, logged, one_try, said, weighted
 
 from longrank import Payoffs, PlackettLuce, Random
 from longrank.logs import History, evaluate, fit, gate
@@ -375,7 +365,7 @@ def test_the_gate_has_an_answer_for_pipelines(tmp_path):
         rng = np.random.default_rng(0)
         items = rng.integers(3, size=n)
         rows = [(0, int(i), 1.0 / 3.0, bool(rng.random() < rates[i])) for i in items]
-        result = evaluated(tmp_path, one_try(rows), "--gate", "--json", "-")
+        result = said(tmp_path, one_try(rows), "--gate", "--json", "-")
         return result.exit_code, json.loads(result.stdout)
 
     code, told = at((0.9, 0.1, 0.1))

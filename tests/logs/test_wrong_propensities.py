@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_world import JUDGED, always, chance, evaluated, greedy, logged, one_try, weighted
+from small_world import JUDGED, always, chance, greedy, logged, one_try, said, weighted
 
 from longrank.logs import History, evaluate, fit, gate
 from longrank.logs.evaluation.evidence import gather
@@ -95,6 +95,6 @@ def test_a_log_without_propensities_has_no_effective_decisions(tmp_path):
     verdict = evaluate(rows, {"x": always(0)}, resamples=2).verdicts["x"]
     assert "have no propensity" in verdict.refused
     assert math.isnan(verdict.effective)
-    shown = evaluated(tmp_path, rows, "--learn", 0).stdout
+    shown = said(tmp_path, rows, "--learn", 0).stdout
     line = next(line for line in shown.splitlines() if " refused " in line)
     assert re.search(r" to 0\.\d+$", line.rstrip())  # the interval, and nothing after it

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 EXTRAS := experiments service logs cluster test check docs
 # The other Pythons on which some tests of every layer run, where they are installed.
 OTHERS ?= 3.12 3.13 3.14
-QUICK := $(addprefix tests/,$(addsuffix .py,test_rankings test_checks test_refusals test_links test_registry test_parts \
+QUICK := $(addprefix tests/,$(addsuffix .py,test_rankings test_checks test_refusals test_links test_parts \
   test_packing test_public test_disk contracts/test_files logs/test_history logs/test_recording service/test_catalog \
   service/test_settle service/test_store))
 # Two workers; the tests of a file share what its fixtures start.

@@ -1,7 +1,5 @@
 """The commands and options of the command line, read from the signatures of their functions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from inspect import signature

@@ -1,7 +1,5 @@
 """What several test files share: every implementation of each interface, and rounds to play."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -111,9 +109,8 @@ def small_questions(tmp_path) -> Path:
         scores = {model: float(rng.random() < rate[cluster]) for model, rate in rates.items()}
         rows.append({"question": text, "scores": scores, "cluster_id": cluster})
     prices = {"tiny": 0.1, "code": 0.2, "large": 0.9, "bad": 0.9, "unasked": 3.0}
-    listed = {
-        model: {"input_price": price, "output_price": price} for model, price in prices.items()
-    }
+    both = ("input_price", "output_price")
+    listed = {model: dict.fromkeys(both, price) for model, price in prices.items()}
     folder = tmp_path / "small-questions"
     folder.mkdir()
     (folder / "train.json").write_text(json.dumps(rows))

@@ -1,7 +1,5 @@
 """Every learner and feature map, and policies that differ: a new part goes into these tables."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from longrank import (
@@ -43,10 +41,7 @@ FEATURES = {
 }
 
 # These make rows of another length than the items'.
-POLYNOMIALS = {
-    "polynomial-1": lambda: Polynomial(1),
-    "polynomial-2": lambda: Polynomial(2),
-}
+POLYNOMIALS = {"polynomial-1": lambda: Polynomial(1), "polynomial-2": lambda: Polynomial(2)}
 
 LEARNERS = {
     "newton-logistic": lambda: OnlineNewton(DIM, max_budget=MAX_BUDGET),
@@ -73,9 +68,7 @@ POLICIES = {
         LEARNERS["newton-probit"](), features=FEATURES["function"](), exploration=0.5
     ),
     "ucb/laplace-forgetting/polynomial": lambda: UCB(
-        Laplace(15, forgetting=0.05, max_budget=MAX_BUDGET),
-        features=Polynomial(2),
-        exploration=0.5,
+        Laplace(15, forgetting=0.05, max_budget=MAX_BUDGET), features=Polynomial(2), exploration=0.5
     ),
     "epsilon-greedy/plain": lambda: EpsilonGreedy(
         LEARNERS["newton-logistic"](), epsilon=0.5, rng=10

@@ -1,7 +1,5 @@
 """Worlds in which giving up may be best, for tests and benchmarks of the recommended policy."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Arbitrary records: an answer or one of our errors, and no change after an error."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

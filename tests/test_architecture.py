@@ -1,7 +1,5 @@
 """docs/architecture.md: the files and functions that it walks along are there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,23 +1,11 @@
 """Lower confidence bounds: optimism with the sign turned."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longrank import (
-    LCB,
-    UCB,
-    Laplace,
-    Outcome,
-    Payoffs,
-    cautious,
-    named,
-    recommended,
-    unit_rows,
-)
+from longrank import LCB, UCB, Laplace, Outcome, Payoffs, cautious, named, recommended, unit_rows
 from longrank.policies import from_bytes
 
 COSTLY = Payoffs.linear(3, attempt_cost=0.1)

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from longrank import InvalidInput, Outcome, Payoffs, Ranking
+from longrank import Outcome, Payoffs, Ranking
 from longrank.simulation import CheckoutRound, CheckoutWorld, TableWorld, simulate
 
 PRICED = Payoffs([0.9, 0.8, 0.5], [-0.1, -0.2, -0.3, -0.9])
@@ -41,9 +41,8 @@ def test_a_payment_is_the_same_whenever_it_is_dealt():
 def test_routes_and_payments_are_plain_records_of_the_caller():
     world = CheckoutWorld(seed=0)
     dealt = world.deal(0)
-    assert [list(route) for route in dealt.items] == [
-        ["id", "region", "acquirer", "load", "status"]
-    ] * 7
+    names = ["id", "region", "acquirer", "load", "status"]
+    assert [list(route) for route in dealt.items] == [names] * 7
     assert list(dealt.context) == FIELDS
     assert json.loads(json.dumps([dealt.items, dealt.context])) == [dealt.items, dealt.context]
     dealt.items[0]["region"] = "elsewhere"
@@ -135,16 +134,6 @@ def test_a_route_that_is_down_fails_and_says_so_a_little_later():
     assert not np.array_equal(states[:1000], states[1000:])
 
 
-def test_a_bad_argument_is_named_with_its_rule():
-    for make, sentence in [
-        (lambda: CheckoutWorld(10, seed=0), "routes must be at most 9, got 10"),
-        (lambda: CheckoutWorld(0, seed=0), "routes must be at least 1"),
-        (lambda: CheckoutWorld(seed=0).deal(-1), "t must be at least 0"),
-    ]:
-        with pytest.raises(InvalidInput, match=sentence):
-            make()
-
-
 class Spy:
     """Plays the routes as they come, and remembers what it was given and told."""
 
@@ -153,9 +142,8 @@ class Spy:
 
     def rank(self, items, payoffs, **settings):
         self.given.append((items, settings))
-        return Ranking.without_belief(
-            np.arange(payoffs.budget), np.zeros((payoffs.budget, 1)), 3, 0.0
-        )
+        count = payoffs.budget
+        return Ranking.without_belief(np.arange(count), np.zeros((count, 1)), 3, 0.0)
 
     def learn(self, ranking, outcome):
         outcome.check(len(ranking))

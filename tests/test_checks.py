@@ -1,7 +1,5 @@
 """The border: what becomes an array or a number, and what is refused in which words."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Options of `longrank serve` from the command line, the environment and a TOML file."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any, get_args
@@ -43,9 +41,8 @@ def serve(monkeypatch):
     )
 
     def run(*arguments: str, **variables: str) -> dict[str, Any]:
-        result = CliRunner().invoke(
-            cli.app, ["serve", *arguments], env=variables, catch_exceptions=False
-        )
+        command = ["serve", *arguments]
+        result = CliRunner().invoke(cli.app, command, env=variables, catch_exceptions=False)
         assert result.exit_code == 0, result.output
         return {name: value for name, value in calls.pop().items() if not callable(value)}
 

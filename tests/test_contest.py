@@ -1,7 +1,5 @@
 """The contest of policies that ask language models: its players earn what they should."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from pathlib import Path

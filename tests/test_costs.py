@@ -1,7 +1,5 @@
 """Costs that are known only afterwards: learned from outcomes, planned with, kept."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,6 @@ from longrank import UCB, InvalidInput, OnlineNewton, Outcome, Payoffs, load, re
 from longrank.features.plain import LARGE
 from longrank.learners import Costs
 from longrank.policies import learning
-from longrank.simulation import Stream
 
 PAYOFFS = Payoffs.linear(2, attempt_cost=0.0)
 COSTS, CHANCES = np.array([0.4, 0.05, 0.02]), np.array([0.9, 0.7, 0.05])
@@ -85,22 +82,6 @@ def test_free_tries_and_outliers_leave_the_expectation_sane():
         for cost in (first, 1.0, 1e12, 0.0):
             costs.observe(row, np.array([cost]))
         assert 0.0 <= costs.expect(row, 0.0)[0] <= 1e12
-
-
-def test_a_random_order_pays_the_fees_that_it_is_said_to():
-    rng = np.random.default_rng(2)
-    wins = rng.random(40) < 0.3
-    stream = Stream(np.zeros((40, 1)), np.arange(0, 41, 4), wins).with_fees(0.1, 0.5, 3)
-    payoffs, total = Payoffs.vanilla(3), 0.0
-    for t in range(10):
-        part = slice(4 * t, 4 * t + 4)
-        for _ in range(4000):
-            order = rng.permutation(4)[:3]
-            hits = np.flatnonzero(wins[part][order])
-            outcome = Outcome(int(hits[0]) + 1, True) if hits.size else Outcome(3, False)
-            total += stream.paid(payoffs, t).along(order).reward(outcome) / 4000
-    assert stream.random_reward(payoffs) == pytest.approx(total, abs=0.08)
-    assert stream.hindsight(payoffs).max() <= 0.9
 
 
 @pytest.mark.parametrize("name", ["recommended", "plain"])

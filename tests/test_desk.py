@@ -1,7 +1,5 @@
 """The payment desk: what is simulated adds up, and whoever knows everything earns the most."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

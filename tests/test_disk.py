@@ -1,7 +1,5 @@
 """Files are written whole or not at all."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from pathlib import Path
@@ -12,9 +10,7 @@ from longrank.datasets.containers import visible
 from longrank.disk import atomic, write
 
 
-def test_an_atomic_file_appears_when_the_block_ends_and_replaces_only_where_it_may(
-    tmp_path: Path,
-) -> None:
+def test_an_atomic_file_appears_when_the_block_ends_and_replaces_only_where_it_may(tmp_path):
     target = tmp_path / "file"
     with atomic(target, replace=False) as temporary:
         temporary.write_bytes(b"all")

@@ -1,7 +1,5 @@
 """What a user can type, set or read is documented, and what is documented exists."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -86,11 +84,6 @@ def test_everything_is_documented_and_everything_documented_exists(kind):
 
 def test_the_options_of_longrank_itself_are_documented():
     assert rows(page("commands.md").partition("## ")[0]) == set(TOP)
-
-
-def test_every_command_has_a_help_with_an_example():
-    for words, function in commands.commands():
-        assert f"Example: `longrank {words}" in function.__doc__, words
 
 
 def test_every_exit_code_of_the_commands_is_documented():

@@ -1,7 +1,5 @@
 """Every example runs, is short, and shows what its page says."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Extreme settings are refused in one sentence, or leave every number finite."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Inputs: every form of the same numbers ranks alike, and bad input changes nothing."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

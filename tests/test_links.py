@@ -1,7 +1,5 @@
 """Links: logistic, probit, and the linear one of the ridge learner."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -43,7 +41,3 @@ def test_a_link_cannot_be_changed():
     with pytest.raises(AttributeError):
         LOGISTIC.code = 1
     assert Link("logistic", 0) == LOGISTIC
-
-
-def test_links_are_known_by_their_names():
-    assert all(LINKS[link.name] is link for link in (LOGISTIC, PROBIT, LINEAR))

@@ -119,9 +119,8 @@ def test_the_oracle_of_dependent_outcomes_is_the_paper_s_greedy():
 @given(st.data())
 def test_with_plain_features_the_exact_oracle_is_lemma_1_and_best_of_all_sequences(data):
     k, b = data.draw(st.integers(1, 6)), data.draw(st.integers(0, 4))
-    items = data.draw(
-        arrays(float, (k, 2), elements=st.floats(-0.5, 0.5, width=32), fill=st.nothing())
-    )
+    numbers = st.floats(-0.5, 0.5, width=32)
+    items = data.draw(arrays(float, (k, 2), elements=numbers, fill=st.nothing()))
     weights = st.floats(-8, 8, width=32) | st.sampled_from([-900.0, 900.0])
     u = data.draw(arrays(float, 2, elements=weights, fill=st.nothing()))
     payoffs = data.draw(payoffs_of(b))

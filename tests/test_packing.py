@@ -1,7 +1,5 @@
 """The file format: what is packed comes back, and nothing else is read."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 

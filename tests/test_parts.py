@@ -1,20 +1,12 @@
-"""Parts: kinds, versions, migrations, and what comes from outside of the package."""
-
-from __future__ import annotations
+"""Parts: kinds, names, versions, migrations, and what comes from outside of the package."""
 
 import sys
 
 import numpy as np
 import pytest
 
-from longrank import (
-    BadFile,
-    BadPlugin,
-    InvalidInput,
-    Outcome,
-    Payoffs,
-    named,
-)
+import longrank as lr
+from longrank import BadFile, BadPlugin, InvalidInput, Outcome, Payoffs, named
 from longrank.contents import numbers, text, whole
 from longrank.packing import pack, unpack
 from longrank.parts import Kinds, Part
@@ -118,6 +110,29 @@ def test_without_the_package_its_parts_are_refused_by_name(monkeypatch):
     monkeypatch.setattr(sys, "path", sys.path[1:])
     with pytest.raises(BadFile, match=r"unknown policy 'careful': known are .* entry points"):
         from_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "policy", "learner", "features"),
+    [
+        ("thompson", {"rng": 1}, lr.Thompson, lr.Laplace, lr.Tabular),
+        ("plackett-luce", {"rng": 1}, lr.PlackettLuce, lr.Laplace, lr.Tabular),
+        ("eps", {"max_budget": 2, "rng": 1}, lr.EpsilonGreedy, lr.OnlineNewton, lr.Plain),
+        ("c-ucb1", {}, lr.UCB, lr.Ridge, lr.Plain),
+        ("gl-cdcm", {}, lr.UCB, lr.MaximumLikelihood, lr.Plain),
+        ("ind", {"max_budget": 2}, lr.UCB, lr.OnlineNewton, lr.Plain),
+        ("dep", {"max_budget": 2, "topics": np.eye(3)}, lr.UCB, lr.OnlineNewton, lr.Coverage),
+        ("rand", {"rng": 1}, lr.Random, None, None),
+        ("oracle", {"weights": np.ones(3)}, lr.Oracle, None, lr.Plain),
+    ],
+)
+def test_names_are_combinations(name, settings, policy, learner, features):
+    assert name in registry.names()
+    made = named(name.upper(), **settings | ({} if name in ("rand", "oracle") else {"dim": 3}))
+    assert type(made) is policy
+    assert learner is None or type(made.learner) is learner
+    assert features is None or type(made.features) is features
+    assert len(made.rank(ITEMS, Payoffs.vanilla(2))) == 2
 
 
 def test_a_policy_takes_of_what_is_offered_what_it_needs():

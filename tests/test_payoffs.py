@@ -1,7 +1,5 @@
 """Payoffs: the value of a sequence, its best length, and Lemma 1."""
 
-from __future__ import annotations
-
 import pickle
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """Policies on rounds in which candidates have costs and values of their own."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np
@@ -212,9 +210,8 @@ def test_the_oracle_earns_what_the_best_of_all_sequences_does(case):
     ranking = Oracle(weights).rank(items, payoffs)
     best = max(value_of(o, p[list(o)], payoffs) for o in all_sequences(len(p), payoffs.budget))
     assert ranking.value == pytest.approx(best, abs=1e-9)
-    assert ranking.value == pytest.approx(
-        value_of(ranking.order, p[ranking.order], payoffs), abs=1e-9
-    )
+    played = value_of(ranking.order, p[ranking.order], payoffs)
+    assert ranking.value == pytest.approx(played, abs=1e-9)
     assert ranking.loss_bound <= 1e-12
 
 
@@ -252,9 +249,8 @@ def test_planning_anew_after_each_failure_is_near_the_optimum_and_above_the_like
         prepared = oracle.features.encode(topics, len(u))
         best = Oracle(u, features=oracle.features, exact=True).rank(topics, payoffs).value
         rolling = oracle.rank(topics, payoffs)
-        assert rolling.value == pytest.approx(
-            dependent_value(rolling.order, prepared, u, payoffs), abs=1e-12
-        )
+        played = dependent_value(rolling.order, prepared, u, payoffs)
+        assert rolling.value == pytest.approx(played, abs=1e-12)
         assert np.isnan(rolling.loss_bound)
         assert rolling.value <= best + 1e-12
         likeliest = oracle.rank(topics, Payoffs.vanilla(4)).order
@@ -386,10 +382,8 @@ KINDS = {
 @pytest.mark.parametrize("name", [*KINDS, "random"])
 def test_payoffs_of_a_sequence_are_refused_and_an_explanation_tells_a_patience_below_one(name):
     policy = KINDS.get(name, lambda: Random(rng=0))()
-    items, costly = (
-        list("abcd") if name == "records" else ITEMS,
-        PAYOFFS["constant"].priced(COSTS, VALUES),
-    )
+    items = list("abcd") if name == "records" else ITEMS
+    costly = PAYOFFS["constant"].priced(COSTS, VALUES)
     with pytest.raises(InvalidInput, match=r"^payoffs must not be those along a sequence, got <"):
         policy.rank(items, costly.along([2, 1]))
     for payoffs in (costly, PAYOFFS["constant"]) if name in KINDS else ():
@@ -411,15 +405,13 @@ def test_a_sequence_that_was_drawn_says_so_where_it_stops():
     assert cut
     assert all(" of 3 tries, drawn at random: the best longer" in one.explain() for one in cut)
     dear = Payoffs([1.0, 0.2, 0.1], [0.0, -0.4, -1.5, -3.0])
-    words = {
-        "ucb": "1 of 3 tries: the best",
-        "thompson": "1 of 3 tries, by scores drawn at random:",
-    }
+    drawn = "1 of 3 tries, by scores drawn at random:"
+    words = {"ucb": "1 of 3 tries: the best", "thompson": drawn}
     for name in (*words, "optimistic"):
         policy = KINDS[name]()
         policy.learner.weights[:] = 0.0
         told = policy.rank(ITEMS, dear).explain()
-        assert f"It stops after {words.get(name, words['thompson'])}" in told
+        assert f"It stops after {words.get(name, drawn)}" in told
 
 
 EXTREME = [0.0, 5e-324, 1e-300, 1e-12, 0.1, 1.0, 1e6, 1e12]

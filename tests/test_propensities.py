@@ -1,7 +1,5 @@
 """Policies that decide by chance know the exact probability of every sequence."""
 
-from __future__ import annotations
-
 import itertools
 from itertools import permutations
 

@@ -1,7 +1,7 @@
 """The public face: its names, and what importing it brings along."""
 
-from __future__ import annotations
-
+import importlib
+import pkgutil
 import re
 import subprocess
 import sys
@@ -15,6 +15,7 @@ EXTRAS = {"matplotlib", "sklearn", "typer", "rich", "pandas", "polars", "scipy"}
 def test_the_public_names_are_those_of_the_reference_and_documented():
     page = (Path(__file__).parents[1] / "docs" / "python-api.md").read_text()
     names = set(re.findall(r"auto(?:class|function):: longrank\.(\w+)$", page, re.MULTILINE))
+    assert ".. automodule:: longrank.errors\n   :members:" in page
     names |= {name for name in longrank.__all__ if hasattr(longrank.errors, name)}
     assert len(names) > 35
     assert set(longrank.__all__) == names | {"LOGISTIC", "PROBIT", "theory"}
@@ -34,3 +35,13 @@ print(*{name.partition(".")[0] for name in set(sys.modules) - before})
     imported = set(run.stdout.split())
     assert "longrank" in imported
     assert not imported & EXTRAS
+
+
+def test_no_function_or_class_hides_a_module_of_its_own_package():
+    walked = pkgutil.walk_packages(longrank.__path__, "longrank.")
+    for name in ["longrank", *(each.name for each in walked if each.ispkg)]:
+        package = importlib.import_module(name)
+        modules = [each.name for each in pkgutil.iter_modules(package.__path__)]
+        for module in modules:
+            importlib.import_module(f"{name}.{module}")
+        assert [each for each in modules if callable(getattr(package, each))] == [], name

@@ -1,7 +1,5 @@
 """The contest on data sets: its tasks are what they say, and its verdicts are counted right."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Outcome and Ranking: what happened, and the receipt."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import json
@@ -12,15 +10,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from longrank import (
-    BadFile,
-    MissingExtra,
-    OnlineNewton,
-    Outcome,
-    Payoffs,
-    Random,
-    Ranking,
-)
+from longrank import BadFile, MissingExtra, OnlineNewton, Outcome, Payoffs, Random, Ranking
 from longrank.packing import pack, unpack
 from longrank.policies import UCB
 

@@ -1,21 +1,10 @@
 """The recommended policy and its parts: no trap, no drift, no tuning."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from giving_up import small_world
-from longrank import (
-    UCB,
-    Laplace,
-    Outcome,
-    Payoffs,
-    Plain,
-    Thompson,
-    recommended,
-    unit_rows,
-)
+from longrank import UCB, Laplace, Outcome, Payoffs, Plain, Thompson, recommended, unit_rows
 from longrank.datasets import table
 from longrank.policies import from_bytes
 from longrank.simulation import (

@@ -1,7 +1,5 @@
 """Policies of records: names in, names out, reasons, and what they learn."""
 
-from __future__ import annotations
-
 import json
 import math
 import pickle
@@ -85,9 +83,8 @@ def test_an_effect_that_reverses_with_the_amount_is_learned():
         amount = float(rng.lognormal(4.0, 1.5))
         good = "large" if amount > math.exp(4.0) else "small"
         ranking = policy.rank(["small", "large"], Payoffs.vanilla(1), context={"amount": amount})
-        policy.learn(
-            ranking, Outcome(1, bool(rng.random() < (0.9 if ranking.ids[0] == good else 0.1)))
-        )
+        chance = 0.9 if ranking.ids[0] == good else 0.1
+        policy.learn(ranking, Outcome(1, bool(rng.random() < chance)))
         right.append(ranking.ids[0] == good)
     assert np.mean(right[-200:]) > 0.9
 

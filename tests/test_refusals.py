@@ -3,8 +3,6 @@
 A comment in a pattern, ``(?#...)``, tells apart refusals that are in the same words.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import sys
@@ -51,6 +49,8 @@ PRICED = Payoffs.vanilla(3).priced(costs=[0.3, 0.05, 0.0, 0.1])
 NEWTON = {"dim": 2, "max_budget": 1}
 SUBSETS = Oracle(np.ones(2), features=Coverage(np.eye(2)), exact=True)
 HALVES = np.full((100, 2), 0.5)
+ALONG = PRICED.along([0])
+MEANS = np.ones((3, 2))
 
 NUMBERS = {
     r"n must be at least 0, got -1": lambda: whole("n", -1),
@@ -154,10 +154,8 @@ PAYOFFS = {
     r"budget must be at most the payoffs' 3, got 4": lambda: PRICED.best_sequence(
         [0.5] * 4, budget=4
     ),
-    r"payoffs must not be those along a sequence, got.*": lambda: PRICED.along([0]).best_sequence(
-        [0.5]
-    ),
-    r"payoffs must not be those along a sequence, got .*": lambda: PRICED.along([0]).priced([0.5]),
+    r"payoffs must not be those along a sequence, got.*": lambda: ALONG.best_sequence([0.5]),
+    r"payoffs must not be those along a sequence, got .*": lambda: ALONG.priced([0.5]),
 }
 OUTCOMES = {
     r"tried must be at least 0, got -1": lambda: Outcome(-1, False),
@@ -198,18 +196,16 @@ FEATURES = {
     r"items must have 2 columns, as many as topics has.*": lambda: Coverage(np.ones((2, 3))).encode(
         [[0.5] * 3], 3
     ),
-    r"weights must be 3 numbers above 0, got \(2,\)": lambda: Mixture(
-        [0.5, 0.5], np.ones((3, 2)), EYES
-    ),
-    r"weights must be 3 numbers above 0, got .*": lambda: Mixture([1, 1, 0], np.ones((3, 2)), EYES),
+    r"weights must be 3 numbers above 0, got \(2,\)": lambda: Mixture([0.5, 0.5], MEANS, EYES),
+    r"weights must be 3 numbers above 0, got .*": lambda: Mixture([1, 1, 0], MEANS, EYES),
     r"factors must have shape \(3, 2, 2\), got \(2, 2, 2\)": lambda: Mixture(
-        [1] * 3, np.ones((3, 2)), EYES[1:]
+        [1] * 3, MEANS, EYES[1:]
     ),
     r"means must have 2 dimensions, got shape \(3,\)": lambda: Mixture([1] * 3, np.ones(3), EYES),
     r".*none of them singular.*": lambda: Mixture([1.0], [[0.0, 0.0]], [np.zeros((2, 2))]),
-    r"items must have 2 columns, got 3": lambda: Coverage(
-        Mixture([1] * 3, np.ones((3, 2)), EYES)
-    ).encode(np.zeros((1, 3)), 3),
+    r"items must have 2 columns, got 3": lambda: Coverage(Mixture([1] * 3, MEANS, EYES)).encode(
+        np.zeros((1, 3)), 3
+    ),
     r"items must have at least 3 rows, got 2": lambda: Mixture.fit(np.eye(2), 3, 0),
     r"dim must be.*": lambda: Tabular(0),
     r"degree must be.* got 0": lambda: Polynomial(0),
@@ -373,11 +369,8 @@ def test_an_unknown_learner_or_feature_map_is_refused(kind):
 
 
 def test_every_error_is_ours_and_a_builtin_one_and_says_what_to_do():
-    for error, builtin in (
-        (InvalidInput, ValueError),
-        (BadFile, ValueError),
-        (MissingExtra, ImportError),
-    ):
+    ours = (InvalidInput, ValueError), (BadFile, ValueError), (MissingExtra, ImportError)
+    for error, builtin in ours:
         assert issubclass(error, LongrankError)
         assert issubclass(error, builtin)
     error = InvalidInput("budget", "be at least 0", -1)

@@ -8,6 +8,7 @@ from scipy.special import expit, ndtr
 
 from longrank import PROBIT, UCB, InvalidInput, Oracle, Outcome, Payoffs, Random, named, unit_rows
 from longrank.simulation import (
+    CheckoutWorld,
     CoverageWorld,
     LogisticWorld,
     Run,
@@ -165,6 +166,9 @@ def test_a_bad_argument_is_named_with_its_rule():
         (lambda: worlds()[0].deal(-1), "t must be at least 0"),
         (lambda: LogisticWorld([math.nan], seed=0), "weights must be finite"),
         (lambda: LogisticWorld(U, items=0, seed=0), "items must be at least 1"),
+        (lambda: CheckoutWorld(10, seed=0), "routes must be at most 9, got 10"),
+        (lambda: CheckoutWorld(0, seed=0), "routes must be at least 1"),
+        (lambda: CheckoutWorld(seed=0).deal(-1), "t must be at least 0"),
         (lambda: simulate(Random(rng=0), worlds()[0], PRICED), "rounds must be given"),
         (lambda: simulate(Random(rng=0), worlds()[2], PRICED, 4), "rounds must be at most 3"),
         (lambda: simulate(Random(rng=0), worlds()[0], PRICED, -1), "rounds must be at least 0"),

@@ -23,9 +23,7 @@ def direction(d, seed, norm=1.0):
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_under_theory_s_alpha_it_learns_and_alpha_is_a_hundred_times_what_was_needed(
-    seed, scenario
-):
+def test_under_theory_s_alpha_it_learns_and_alpha_is_a_hundred_times_what_is_needed(seed, scenario):
     """What theory promises cannot fail here, so it is compared with what can.
 
     Alpha is 11,930 and Theorem 1 bounds the regret by 445,347, where 200 rounds cannot cost more

@@ -4,8 +4,6 @@ The names are the paper's symbols. Where the paper is open: w_{c_t} ranks, unobs
 skipped, equal scores go to the lower index and equal lengths to the longer one.
 """
 
-from __future__ import annotations
-
 from decimal import Decimal, localcontext
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Interpreted, compiled, or switched in the middle: every policy ranks and learns the same bits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -39,10 +37,7 @@ def play(policy, rounds: type[Rounds], numbers: range) -> list[bytes]:
 
 @pytest.mark.parametrize(
     ("name", "rounds"),
-    [
-        *((name, Rounds) for name in registry.names()),
-        *((name, RecordRounds) for name in RECORDS),
-    ],
+    [*((name, Rounds) for name in registry.names()), *((name, RecordRounds) for name in RECORDS)],
 )
 def test_interpreted_compiled_and_switched_are_equal_bit_for_bit(name, rounds):
     states, receipts = [], []

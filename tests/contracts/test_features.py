@@ -1,7 +1,5 @@
 """Every feature map keeps the contract of feature maps."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -9,15 +7,7 @@ import pytest
 from sklearn.mixture import GaussianMixture
 
 from every_part import FEATURES, POLYNOMIALS
-from longrank import (
-    Coverage,
-    Mixture,
-    Number,
-    Plain,
-    Polynomial,
-    Records,
-    Schema,
-)
+from longrank import Coverage, Mixture, Number, Plain, Polynomial, Records, Schema
 from longrank.packing import pack, unpack
 from longrank.testing import FeaturesContract, SparseFeaturesContract
 from longrank.testing.features_contract import ITEMS

@@ -1,20 +1,9 @@
 """What every saved policy must do."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from longrank import (
-    UCB,
-    BadFile,
-    EpsilonGreedy,
-    OnlineNewton,
-    Payoffs,
-    Random,
-    Ridge,
-    load,
-)
+from longrank import UCB, BadFile, EpsilonGreedy, OnlineNewton, Payoffs, Random, Ridge, load
 from longrank.packing import pack, unpack
 from longrank.policies import from_bytes
 

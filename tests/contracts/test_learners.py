@@ -1,20 +1,11 @@
 """Every learner keeps the contract of learners."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import expit, ndtr
 
 from every_part import LEARNERS
-from longrank import (
-    LOGISTIC,
-    PROBIT,
-    MaximumLikelihood,
-    OnlineNewton,
-    Ridge,
-    SparseLaplace,
-)
+from longrank import LOGISTIC, PROBIT, MaximumLikelihood, OnlineNewton, Ridge, SparseLaplace
 from longrank.learners import from_state
 from longrank.packing import pack, unpack
 from longrank.testing import LearnerContract, SparseLearnerContract

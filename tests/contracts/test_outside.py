@@ -1,7 +1,5 @@
 """The part that the documentation builds keeps the contract, found through its entry points."""
 
-from __future__ import annotations
-
 import doctest
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every policy keeps the contract of policies."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

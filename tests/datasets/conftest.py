@@ -1,7 +1,5 @@
 """A real server to download from, small files in the published formats, and the real MNIST."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import itertools

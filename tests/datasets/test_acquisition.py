@@ -1,22 +1,12 @@
 """Data sets from their publishers, who are all on this machine."""
 
-from __future__ import annotations
-
 import dataclasses
-import io
-import zipfile
 
 import pytest
+from archives import zipped
 
 from longrank.datasets import SOURCES, DownloadFailed, File, MissingData, Source, find, get
 from longrank.errors import BadFile, InvalidInput
-
-
-def zipped(name: str, data: bytes) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(name, data)
-    return buffer.getvalue()
 
 
 def movielens(*files: File) -> Source:
@@ -26,7 +16,7 @@ def movielens(*files: File) -> Source:
 def test_a_data_set_of_one_file_is_got_from_the_first_address_that_works(
     server, small_ratings, md5, names, tmp_path
 ):
-    data = zipped("ml-1m/ratings.dat", small_ratings.read_bytes())
+    data = zipped({"ml-1m/ratings.dat": small_ratings.read_bytes()})
     urls = (f"{server.url}/gone", server.put("ml-1m.zip", data))
     known = movielens(File("ml-1m.zip", urls, len(data), md5(data)))
     files = get(known, tmp_path / "data", accept_terms=True)
@@ -62,11 +52,7 @@ def test_why_nothing_was_got_is_said_for_each_address(server, names, tmp_path):
             DownloadFailed,
             r"gone .*404 .*; .*bad must have 4 bytes",
         ),
-        (
-            File("ml-1m.zip", (bad,), size=4),
-            BadFile,
-            "bad must have 4 bytes, the server offers 3",
-        ),
+        (File("ml-1m.zip", (bad,), size=4), BadFile, "bad must have 4 bytes, the server offers 3"),
         (File("ml-1m.zip", (page,)), BadFile, "line 1 must be UserID::MovieID"),  # no checksum
     ]:
         with pytest.raises(error, match=message):
@@ -80,7 +66,7 @@ def test_what_was_there_before_in_another_form_gives_way(server, small_ratings, 
     (home / "ratings.dat").write_bytes(b"older")
     (home / "unpacked" / "ratings.dat").write_bytes(b"older")
     (home / "README").write_bytes(b"the user's own")
-    data = zipped("ratings.dat", small_ratings.read_bytes())
+    data = zipped({"ratings.dat": small_ratings.read_bytes()})
     known = movielens(File("ml-1m.zip", (server.put("ml-1m.zip", data),)))
     get(known, tmp_path, accept_terms=True)
     assert names(home) == ["README", "ml-1m.zip"]

@@ -1,16 +1,14 @@
 """Files that the user already has."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import os
 import tarfile
 import tempfile
-import zipfile
 from pathlib import Path
 
 import pytest
+from archives import zipped, zipped_folder
 
 from longrank.datasets import add, find
 from longrank.errors import BadFile, InvalidInput
@@ -56,14 +54,11 @@ def test_of_a_folder_the_files_that_count_are_added(given, small_images, data, n
     assert len(find("fashion", data)) == 4
 
 
-def test_archives_are_added_as_they_are_in_place_of_what_was_there(
-    given, small_images, data, names
-):
+def test_archives_are_added_as_they_are_in_place_of_the_older(given, small_images, data, names):
     name = "movielens-25m"
     member, content = SMALL[name]
     (given / member).write_bytes(content)
-    with zipfile.ZipFile(given / "all.zip", "w") as archive:
-        archive.write(given / member, f"all/{member}")
+    (given / "all.zip").write_bytes(zipped({f"all/{member}": content}))
     with tarfile.open(given / "all.tgz", "w:gz") as tar:
         tar.add(given / member, f"all/{member}")
     (given / f"{member}.gz").write_bytes(gzip.compress(content))
@@ -74,9 +69,7 @@ def test_archives_are_added_as_they_are_in_place_of_what_was_there(
         assert names(data) == [f"{name}/{usual}"]
         assert (data / name / usual).read_bytes() == (given / file).read_bytes()
     add("mnist", small_images, data)
-    with zipfile.ZipFile(given / "archive.zip", "w") as archive:
-        for path in small_images.iterdir():
-            archive.write(path, path.name)
+    (given / "archive.zip").write_bytes(zipped_folder(small_images))
     add("mnist", given / "archive.zip", data)
     assert names(data / "mnist") == ["mnist.zip"]
 

@@ -1,7 +1,5 @@
 """Where data lives, and that a file gets there whole or not at all."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from longrank.datasets.stored import cache_folder, data_folder

@@ -1,7 +1,5 @@
 """Downloads, from a real server on this machine."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -68,9 +66,7 @@ def test_a_server_need_not_name_the_length(server, content, md5, names, target):
 @pytest.mark.parametrize(
     "version", [{}, {"etag": None, "modified": "Mon, 01 Jan 2024 00:00:00 GMT"}]
 )
-def test_an_interrupted_download_goes_on_where_it_stopped(
-    server, content, md5, names, target, version
-):
+def test_a_stopped_download_goes_on_where_it_was(server, content, md5, names, target, version):
     url = server.put("file", content, **version)
     done = interrupt(url, target)
     assert 0 < done < len(content)
@@ -111,9 +107,7 @@ def test_a_connection_that_breaks_or_a_server_in_trouble_is_asked_again(
         *(({}, {}, notes) for notes in (b"", b"[]", b"{", b'{"url": 1}')),
     ],
 )
-def test_what_cannot_be_trusted_to_be_the_same_file_starts_anew(
-    server, content, target, first, then, notes
-):
+def test_what_may_be_another_file_starts_anew(server, content, target, first, then, notes):
     interrupt(server.put("file", content, **first), target)
     if notes is not None:
         target.with_name("file.part.json").write_bytes(notes)
@@ -124,9 +118,7 @@ def test_what_cannot_be_trusted_to_be_the_same_file_starts_anew(
 
 @pytest.mark.parametrize("careless", [False, True])
 @pytest.mark.parametrize("newer", [lambda data: data[::-1], lambda data: data[:1000]])
-def test_a_file_that_changed_between_the_tries_starts_anew(
-    server, content, names, target, careless, newer
-):
+def test_a_file_that_has_changed_starts_anew(server, content, names, target, careless, newer):
     url = server.put("file", content)
     interrupt(url, target)
     server.put("file", newer(content), etag='"two"', careless=careless)
@@ -143,9 +135,7 @@ def test_a_stop_between_the_last_byte_and_the_check_costs_no_request(server, con
     assert target.read_bytes() == content
 
 
-def test_corrupt_content_is_refused_and_leaves_an_older_file_alone(
-    server, content, md5, names, target
-):
+def test_corrupt_content_is_refused_and_leaves_an_older_file(server, content, md5, names, target):
     url = server.put("file", content[:-1] + b"?")
     for older in ([], ["file"]):
         with pytest.raises(BadFile, match=f"MD5 checksum {md5(content)}, got.* nothing was kept"):
@@ -164,9 +154,7 @@ def test_a_resumed_file_that_is_corrupt_gets_a_fresh_start(server, content, md5,
     assert target.read_bytes() == content
 
 
-def test_a_file_that_is_always_cut_fails_in_the_end_and_can_go_on_later(
-    server, content, names, target
-):
+def test_a_file_that_is_always_cut_fails_and_can_go_on_later(server, content, names, target):
     url = server.put("file", content, cuts=[100_000, 0, 0])
     with pytest.raises(DownloadFailed, match=r"closed after 100000 of 500000 .*tried 3 times"):
         download(url, target, tries=3, **QUICK)

@@ -1,7 +1,5 @@
 """The embeddings, against dense decompositions that are written out here."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from typing import Any

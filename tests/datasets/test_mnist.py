@@ -1,14 +1,12 @@
 """The IDX format, whole and broken, and the real MNIST."""
 
-from __future__ import annotations
-
 import gzip
 import struct
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from archives import zipped_folder
 
 from longrank.datasets.download import mismatch
 from longrank.datasets.mnist import PARTS, TRAIN_IMAGES, TRAIN_LABELS, read, read_idx
@@ -40,9 +38,7 @@ def test_images_come_as_rows_with_their_labels(small_images):
 def test_plain_files_other_names_and_a_zip_are_read_as_well(small_images, tmp_path):
     expected = read(small_images)
     path = tmp_path / "images.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        for file in small_images.iterdir():
-            archive.write(file, f"images/{file.name}")
+    path.write_bytes(zipped_folder(small_images, "images/"))
     assert np.array_equal(read(path).train, expected.train)
     assert np.array_equal(read(plain(small_images)).train, expected.train)
     for file in list(small_images.iterdir()):

@@ -1,12 +1,9 @@
 """Tasks of installed packages: by an entry point, without editing longrank."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from small_world import call
 
-from longrank import cli
 from longrank.datasets import TASKS, Table, available, table
 from longrank.datasets.tasks import task
 from longrank.errors import InvalidInput
@@ -81,13 +78,9 @@ def test_a_task_of_a_package_is_a_task_like_ours(request, tmp_path):
 def test_a_task_and_a_policy_of_a_package_run_by_the_command_line(tmp_path):
     results, report = tmp_path / "results", tmp_path / "page"
     settings = ["--scenario", "vanilla", "--budgets", "1", "--policies", "rand,c-ucb1,reversed"]
-    output = CliRunner().invoke(
-        cli.app, ["run", "shop", *settings, "--jobs", "1", "--out", str(results)]
-    )
-    assert output.exit_code == 0, output.output
+    call("run", "shop", *settings, "--jobs", 1, "--out", results)
     assert {row["task"] for row in read_results([results])} == {"shop"}
-    output = CliRunner().invoke(cli.app, ["report", str(results), "--out", str(report)])
-    assert output.exit_code == 0, output.output
+    call("report", results, "--out", report)
     text = (report / "report.md").read_text("utf-8")
     assert "## shop" in text
     assert "| b | vanilla Rand | vanilla C-UCB1 | vanilla reversed |" in text
@@ -102,10 +95,7 @@ def test_a_table_that_makes_no_sense_is_refused():
         ({"chances": np.full(3, 1.5)}, "chances must be probabilities"),
         ({"labels": np.zeros(4, np.int64)}, r"labels must have shape \(3,\)"),
     ]:
-        right = {
-            "items": np.zeros((3, 2)),
-            "chances": np.zeros(3),
-            "embedding_items": np.zeros((2, 2)),
-        }
+        right = {"items": np.zeros((3, 2)), "chances": np.zeros(3)}
+        right |= {"embedding_items": np.zeros((2, 2))}
         with pytest.raises(InvalidInput, match=message):
             Table("t", **(right | wrong))

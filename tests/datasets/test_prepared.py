@@ -1,7 +1,5 @@
 """Prepared arrays are kept, by all that they depend on."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

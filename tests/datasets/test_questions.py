@@ -1,15 +1,13 @@
 """Questions that language models answered."""
 
-from __future__ import annotations
-
 import json
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from archives import zipped_folder
 
 from longrank.datasets import MissingData, add, available, find, read_questions, table
 from longrank.datasets.questions import read
@@ -32,9 +30,7 @@ def test_a_folder_or_an_archive_is_added_and_read(small_questions, tmp_path):
     assert got.models == MODELS
     assert got.prices.tolist() == [1.8, 0.4, 1.8, 0.2]
     assert got.answered.shape == (300, 4)
-    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
-        for file in small_questions.iterdir():
-            archive.write(file, f"all/{file.name}")
+    (tmp_path / "all.zip").write_bytes(zipped_folder(small_questions, "all/"))
     assert add("llm", tmp_path / "all.zip", data) == (data / "llm" / "llm.zip",)
     assert read_questions(data).texts == got.texts
 

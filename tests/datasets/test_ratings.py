@@ -1,7 +1,5 @@
 """The published formats of ratings, whole and broken."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import subprocess
@@ -180,9 +178,8 @@ def test_a_zipped_file_of_160_megabytes_takes_less_than_40(tmp_path):
                 for n in range(start, start + 1000)
             ]
             member.write("".join(lines).encode())
-    run = subprocess.run(
-        [sys.executable, "-c", CHILD, str(path)], capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", CHILD, str(path)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
     rows, kilobytes = map(int, run.stdout.split())
     assert rows == count
     assert kilobytes < 40_000

@@ -1,7 +1,5 @@
 """The catalogue."""
 
-from __future__ import annotations
-
 import re
 
 from longrank.datasets import SOURCES
@@ -18,8 +16,7 @@ def test_every_source_can_be_got_or_says_how():
         assert known.terms is None or known.terms.url.startswith("https://")
         for file in known.files:
             assert file.urls
-            assert all(
-                re.fullmatch(rf"https://.*/{re.escape(file.name)}", url) for url in file.urls
-            )
+            address = rf"https://.*/{re.escape(file.name)}"
+            assert all(re.fullmatch(address, url) for url in file.urls)
             assert file.md5 is None or re.fullmatch("[0-9a-f]{32}", file.md5)
             assert file.size is None or file.size > 0

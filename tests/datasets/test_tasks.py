@@ -1,7 +1,5 @@
 """From the name of a task to its arrays."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -104,9 +102,7 @@ def test_an_unknown_task_one_without_files_and_sizes_that_make_no_sense_are_refu
 
 
 @pytest.mark.mnist
-def test_the_real_mnist_becomes_the_table_of_the_paper_and_tells_classes_apart(
-    real_mnist, tmp_path
-):
+def test_the_real_mnist_becomes_the_papers_table_and_tells_classes_apart(real_mnist, tmp_path):
     add("mnist", real_mnist, tmp_path)
     mnist = table("mnist-3", 0, tmp_path)
     assert mnist.items.shape == (50_200, 10)

@@ -1,7 +1,5 @@
 """The documentation as a reader finds it: pages, headings, links and blocks of code."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

@@ -5,8 +5,6 @@ and need no network are run in ``make test``. The README is followed from the to
 ``make test-all``, the tutorial and the service's page by their own tests.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess
@@ -16,7 +14,8 @@ from pathlib import Path
 import pytest
 import typer
 from pages import DOCS, FENCE, README, ROOT, blocks, pages
-from reader import bare, bash, clone, commands, environment, free_port, wait_for
+from reader import bare, bash, clone, commands, environment, wait_for
+from serving import free_port
 
 from longrank import Payoffs, cli, recommended
 from longrank.logs import write

@@ -1,7 +1,5 @@
 """The button that copies a block of code, in a real browser."""
 
-from __future__ import annotations
-
 import html
 import json
 import os

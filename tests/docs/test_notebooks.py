@@ -1,7 +1,5 @@
 """Every notebook runs from the top, and shows what it shows now."""
 
-from __future__ import annotations
-
 import json
 import runpy
 

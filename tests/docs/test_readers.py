@@ -1,7 +1,5 @@
 """A reader's test: 27 questions, each answered within two clicks from the README."""
 
-from __future__ import annotations
-
 import re
 
 from pages import DOCS, README, Link, links, section

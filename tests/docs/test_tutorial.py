@@ -3,8 +3,6 @@
 Only the port is another one, and in the quick test the package is installed already.
 """
 
-from __future__ import annotations
-
 import doctest
 import re
 import subprocess
@@ -13,12 +11,12 @@ from pathlib import Path
 
 import pytest
 from pages import DOCS, Block, blocks
-from reader import bare, bash, clone, environment, free_port, wait_for
+from reader import bare, bash, clone, environment, wait_for
+from serving import free_port
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-STEPS = [
-    block for block in blocks(DOCS / "tutorial.md") if block.language in ("python", "sh", "text")
-]
+PAGE = blocks(DOCS / "tutorial.md")
+STEPS = [block for block in PAGE if block.language in ("python", "sh", "text")]
 FILE = re.compile(r"# (\w+\.py)(, continued)?\n")
 
 

@@ -1,7 +1,5 @@
 """Documents as a page and as Markdown, and the charts in them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from xml.etree import ElementTree

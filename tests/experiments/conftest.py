@@ -1,7 +1,5 @@
 """What was drawn, for the tests of figures and of reports."""
 
-from __future__ import annotations
-
 import pytest
 
 from longrank.experiments import figures

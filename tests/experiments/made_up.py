@@ -1,7 +1,5 @@
 """Result rows with known answers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -14,46 +12,22 @@ from longrank.simulation.metrics import normalised
 ROUNDS = 100
 
 
-def row(
-    policy: str = "ind",
-    reward: float = 90.0,
-    *,
-    task: str = "mnist-0",
-    scenario: str = "vanilla",
-    budget: int = 1,
-    seed: int = 0,
-    protocol: str = "grid",
-    grid: str = "quick",
-    settings: dict[str, Any] | None = None,
-    cr_rand: float = 10.0,
-    cr_max: float = 100.0,
-    seconds: float = 1e-3,
-    curve: list[float] | None = None,
-) -> ResultRow:
+def row(policy: str = "ind", reward: float = 90.0, **more: Any) -> ResultRow:
     """A row of 100 rounds in which Rand earns 10 and nobody more than 100."""
+    made = {"task": "mnist-0", "scenario": "vanilla", "budget": 1, "seed": 0, "seconds": 1e-3}
+    made |= {"protocol": "grid", "grid": "quick", "cr_rand": 10.0, "cr_max": 100.0, "curve": None}
+    made |= {"settings": json.dumps(more.pop("settings", {})), **more}
+    bounds = made["cr_rand"], made["cr_max"]
     return ResultRow(
-        task=task,
-        scenario=scenario,
-        budget=budget,
         policy=policy,
-        grid=grid,
-        protocol=protocol,
-        settings=json.dumps(settings or {}),
-        seed=seed,
         rounds=ROUNDS,
         cumulative_reward=reward,
-        cr_rand=cr_rand,
-        cr_max=cr_max,
-        ncr=normalised(reward, cr_rand, cr_max),
-        ncr_published=normalised(reward, cr_rand, cr_max, extra=1.0),
-        mean_length=budget / 2,
+        ncr=normalised(reward, *bounds),
+        ncr_published=normalised(reward, *bounds, extra=1.0),
+        mean_length=made["budget"] / 2,
         mean_tried=1.0,
-        seconds=seconds,
-        curve=curve,
-        mean_spent=None,
-        items=None,
-        dimensions=None,
-        success_rate=None,
+        **dict.fromkeys(("mean_spent", "items", "dimensions", "success_rate")),
+        **made,
     )
 
 

@@ -1,7 +1,5 @@
 """The benchmarks report what they measure; how long things take is not tested."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -65,9 +63,7 @@ def test_every_dependent_ranking_is_that_of_the_plain_greedy(targets, monkeypatc
     assert all("same sequence" in row.raw for row in targets.measure_dependent(60, 10))
 
 
-def test_many_candidates_are_ranked_as_one_would_rank_them_all_in_little_memory(
-    targets, monkeypatch
-):
+def test_many_candidates_are_ranked_as_all_would_be_in_little_memory(targets, monkeypatch):
     for module in (bench, targets):
         pretend(monkeypatch, module, lambda _: Times((1.0,)))
     monkeypatch.setattr(measure, "rounds", lambda dim, *_, **__: DEAL(dim, 8, 5))

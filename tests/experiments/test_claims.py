@@ -1,7 +1,5 @@
 """The paper's claims as checks: on its own numbers, and on rows with known answers."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

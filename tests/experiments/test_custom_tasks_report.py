@@ -1,7 +1,5 @@
 """The report on tasks that the paper does not have: who earned most, and how sure that is."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The demo, run for real on few rounds."""
 
-from __future__ import annotations
-
 import matplotlib.image
 import pytest
 
@@ -24,13 +22,10 @@ def parts():
     return play()
 
 
-def test_the_desk_earns_more_with_longrank_than_at_random_and_less_than_with_perfect_knowledge(
-    parts,
-):
+def test_the_desk_earns_more_with_longrank_than_at_random_and_less_than_perfect_knowledge(parts):
     desk = parts[0]
-    earned = [
-        desk.accounts[who].earned for who in ("random order", "longrank", "perfect knowledge")
-    ]
+    players = ("random order", "longrank", "perfect knowledge")
+    earned = [desk.accounts[who].earned for who in players]
     assert earned == sorted(earned)
     assert desk.payments == 240
     assert "costs" in desk.explained

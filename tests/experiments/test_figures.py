@@ -1,7 +1,5 @@
 """The figures: something is in them, also without colours."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import matplotlib.image
@@ -29,12 +27,10 @@ def drawn(files: list[Path]) -> str:
 @pytest.fixture
 def made(monkeypatch):
     """The figures of matplotlib that were written."""
-    figures_made = []
+    kept = []
     real = figures.save
-    monkeypatch.setattr(
-        figures, "save", lambda one, path: figures_made.append(one) or real(one, path)
-    )
-    return figures_made
+    monkeypatch.setattr(figures, "save", lambda one, path: kept.append(one) or real(one, path))
+    return kept
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +58,7 @@ def test_no_two_policies_of_a_figure_look_the_same_also_without_colours():
     assert len({look["color"] for look in list(styles.values())[:15]}) == 15
 
 
-def test_figure_2_has_the_panels_and_policies_of_the_paper_and_names_what_is_missing(
-    found, tmp_path, shown
-):
+def test_figure_2_has_the_papers_panels_and_policies_and_names_the_missing(found, tmp_path, shown):
     files, [left_out] = figures.figure_2({}, tmp_path)
     assert files == []
     assert left_out.text.count("b = ") == 8

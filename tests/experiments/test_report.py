@@ -1,17 +1,14 @@
 """The report of made-up results and of a real run: the page, the Markdown, the files."""
 
-from __future__ import annotations
-
 import csv
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from made_up import as_published, row, save
-from typer.testing import CliRunner
+from small_world import call
 
 from longrank import cli
 from longrank.document.blocks import Field, Grid, Prose
@@ -23,40 +20,21 @@ from longrank.experiments.runner import run
 from longrank.experiments.scores import score_cells
 from longrank.experiments.settings import cells
 from longrank.experiments.tables import PAPER_TASKS, tables, to_latex
+from markup import Markup
 
-VOID = {"meta", "br", "hr", "img", "link", "input"}
 STRANGE = "<script>alert('1')</script> & | *x* _y_ 100% {z}"
 
 
-class Page(HTMLParser):
-    """Reads a page: every tag must be closed in its turn."""
+class Page(Markup):
+    """A page, and what is written on it."""
 
     def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.words: list[str] = []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
+        super().__init__(text)
 
     def handle_data(self, data: str) -> None:
         if self.open and self.open[-1] not in ("style", "svg"):
             self.words.append(data)
-
-    def values(self, *names: str) -> list[str]:
-        return [attrs[name] or "" for _, attrs in self.tags for name in names if name in attrs]
 
 
 @pytest.fixture(scope="module")
@@ -181,9 +159,7 @@ def test_a_report_on_other_tasks_is_about_their_results_and_not_about_the_paper(
     assert "paper's" not in (tmp_path / "report" / "tables" / "shop.tex").read_text("utf-8")
 
 
-def test_commands_name_the_folder_unless_it_is_the_default_or_there_are_several(
-    tmp_path, monkeypatch
-):
+def test_commands_name_the_folder_unless_it_is_the_default_or_one_of_several(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folders = [save(Path("results"), [own()]), save(Path("more"), [own("dep")])]
     for given, expected in ((folders[:1], 0), (folders[1:], 1), (folders, 0)):
@@ -258,9 +234,7 @@ def test_a_real_run_is_reported(tmp_path):
     results, out = tmp_path / "results", tmp_path / "report"
     wanted = list(cells(["digits-3"], ["vanilla"], [1, 5], ["rand", "ind", "dep"], "quick", 1))
     assert run(wanted, results, folder=str(tmp_path / "data")) == []
-    output = CliRunner().invoke(cli.app, ["report", str(results), "--out", str(out)])
-    assert output.exit_code == 0, output.output
-    assert "report.html" in "".join(output.output.split())
+    assert "report.html" in "".join(call("report", results, "--out", out).split())
     page = Page((out / "report.html").read_text("utf-8"))
     words = " ".join(page.words)
     assert "digits-3" in words
@@ -272,9 +246,7 @@ def test_a_real_run_is_reported(tmp_path):
 
 def test_reproduce_without_data_says_how_to_get_them(tmp_path, monkeypatch):
     monkeypatch.setenv("LONGRANK_DATA", str(tmp_path))
-    output = CliRunner().invoke(cli.app, ["reproduce", "--out", str(tmp_path / "results")])
-    assert output.exit_code == 1
-    words = " ".join(output.output.split())
+    words = " ".join(call("reproduce", "--out", tmp_path / "results", code=1).split())
     for name in ("msd", "movielens-25m", "mnist"):
         assert f"longrank data get {name}" in words
     assert "longrank data add yelp PATH" in words
@@ -287,10 +259,9 @@ def test_reproduce_runs_and_reports_what_is_there(tmp_path, monkeypatch):
     monkeypatch.setattr("longrank.experiments.settings.BUDGETS", (5,))
     monkeypatch.setattr("longrank.experiments.tables.MNIST", ("digits-3",))
     monkeypatch.setattr("longrank.experiments.tables.SIX", ("rand", "c-ucb1"))
-    places = ["--out", str(tmp_path / "results"), "--report", str(tmp_path / "report")]
-    output = CliRunner().invoke(cli.app, ["reproduce", "--held-out", "1", "--jobs", "1", *places])
-    assert output.exit_code == 0, output.output
-    assert "longrank data add yelp PATH" in " ".join(output.output.split())
+    places = ["--out", tmp_path / "results", "--report", tmp_path / "report"]
+    output = call("reproduce", "--held-out", 1, "--jobs", 1, *places)
+    assert "longrank data add yelp PATH" in " ".join(output.split())
     files = [path.name for path in (tmp_path / "results").iterdir()]
     assert len(files) == 2 * (2 * 2 + 2)  # and the held-out ones
     assert "digits-3_vanilla_b1_ind-gmm_quick_s0.parquet" in files
@@ -301,7 +272,7 @@ def test_reproduce_ends_with_an_error_when_a_cell_failed(tmp_path, monkeypatch):
     monkeypatch.setattr("longrank.experiments.tables.PAPER_TASKS", {"digits-3": ""})
     monkeypatch.setattr(cli.reproduce, "run_shown", lambda *_: ["failed"])
     monkeypatch.setattr(cli.reproduce, "write", lambda *_: None)
-    assert CliRunner().invoke(cli.app, ["reproduce", "--out", str(tmp_path)]).exit_code == 1
+    call("reproduce", "--out", tmp_path, code=1)
 
 
 def test_every_number_that_is_not_reached_is_listed_with_its_reason():

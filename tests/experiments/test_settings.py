@@ -1,7 +1,5 @@
 """Experiments as data."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scores, tables and commands, on rows with known answers."""
 
-from __future__ import annotations
-
 import csv
 import math
 from importlib import resources
@@ -127,10 +125,8 @@ def test_other_tasks_and_scenarios_get_columns_for_what_was_run():
     rows = [row(task="digits-3", scenario="linear-0.08", budget=7), row("dep", task="digits-3")]
     table = table_of(rows, "digits-3")
     assert table.number is None
-    assert [(c.scenario, c.policy) for c in table.columns] == [
-        ("vanilla", "dep"),
-        ("linear-0.08", "ind"),
-    ]
+    columns = [(c.scenario, c.policy) for c in table.columns]
+    assert columns == [("vanilla", "dep"), ("linear-0.08", "ind")]
     assert entry(table, "linear-0.08", "ind", 7).best
     assert table_of([row(scenario="linear-0.08")]).columns[-1].ours_only
 

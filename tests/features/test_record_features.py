@@ -1,7 +1,5 @@
 """Records as a feature map: the promises of maps, on rows that are sparse."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Numbers in any units: scores, shapes, the sample that is learned."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Mutants of files: trees in which one thing is wrong, signed again as if nothing had happened."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import math

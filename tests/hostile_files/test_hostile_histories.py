@@ -1,8 +1,5 @@
 """Logs that somebody else made: every row is a decision or a problem that is named."""
 
-from __future__ import annotations
-
-import json
 import random
 import re
 
@@ -142,13 +139,3 @@ def test_a_mutant_of_a_log_is_refused_by_name_or_read(tmp_path, ending):
         except LongrankError:
             refused += 1
     assert refused > MUTANTS // 4
-
-
-def test_a_sound_log_is_read_from_parquet_as_from_json(tmp_path):
-    found = []
-    for ending in (".jsonl", ".parquet"):
-        write(tmp_path / f"log{ending}", rows())
-        policy = recommended()
-        assert learn_from(policy, tmp_path / f"log{ending}") == 3
-        found.append(json.dumps(policy.schema.describe()))
-    assert found[0] == found[1]

@@ -1,7 +1,5 @@
 """Policy files that somebody else made: refused by name, or a policy that works. Nothing else."""
 
-from __future__ import annotations
-
 import json
 import random
 import warnings
@@ -145,9 +143,8 @@ GENERATORS = [
 
 def test_a_belief_or_a_count_that_cannot_be_is_refused():
     for make, parts in BELIEFS:
-        data = changed(
-            UCB(make(), exploration=0.1), lambda state, p=parts: state["learner"].update(p)
-        )
+        policy = UCB(make(), exploration=0.1)
+        data = changed(policy, lambda state, p=parts: state["learner"].update(p))
         refuse(data, r"^data: '\w+': \w+ must ")
     for given_up in (1e300, 2**63, -1, True, None, "1"):
         data = changed(recommended(dim=3), lambda state, n=given_up: state.update(given_up=n))

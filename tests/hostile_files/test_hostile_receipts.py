@@ -1,7 +1,5 @@
 """Receipts that somebody else made: refused by name, or harmless. A refusal changes nothing."""
 
-from __future__ import annotations
-
 import random
 import warnings
 

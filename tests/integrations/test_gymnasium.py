@@ -1,7 +1,5 @@
 """The gymnasium environments: gymnasium's own checker, and the worlds behind them."""
 
-from __future__ import annotations
-
 import re
 from inspect import signature
 from pathlib import Path
@@ -64,9 +62,8 @@ def test_the_rewards_of_an_episode_add_up_to_what_its_outcome_is_worth(name):
         kept = order[: min(length, one.payoffs.budget)]
         outcome = one.dealt.play(kept)
         assert succeeded == outcome.succeeded
-        assert sum(rewards) == pytest.approx(
-            priced(one.payoffs, one.dealt.items).along(kept).reward(outcome)
-        )
+        paid = priced(one.payoffs, one.dealt.items).along(kept)
+        assert sum(rewards) == pytest.approx(paid.reward(outcome))
         ends.add((outcome.succeeded, outcome.tried < len(kept), length == 0))
     assert (True, True, False) in ends
     assert (False, False, True) in ends

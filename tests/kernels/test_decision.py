@@ -1,7 +1,5 @@
 """A decision is an order, a length and a receipt, put together from the other kernels."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -49,9 +47,8 @@ def test_a_decision_is_its_parts_put_together(link, schedule):
             np.testing.assert_array_equal(ranking.order, order[:length])
             np.testing.assert_array_equal(ranking.probabilities, every[:length])
             np.testing.assert_array_equal(ranking.estimates, probabilities(link, means[:length]))
-            np.testing.assert_array_equal(
-                ranking.values, sequence_values(every, rewards, losses, 1.0)
-            )
+            values = sequence_values(every, rewards, losses, 1.0)
+            np.testing.assert_array_equal(ranking.values, values)
             np.testing.assert_array_equal(ranking.features, rows[:length])
 
 

@@ -1,7 +1,5 @@
 """Sequences are drawn action by action, with items scored once or anew at each position."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -55,16 +53,3 @@ def test_items_scored_once_are_drawn_as_items_scored_anew(kind, seed, k, tempera
     along = np.random.default_rng(seed + 2).permutation(k)[: min(k, 5)]
     tables = [policy.choices(items, payoffs, along) for policy in both]
     np.testing.assert_allclose(tables[0], tables[1], rtol=1e-12, atol=1e-15)
-
-
-def test_draws_are_as_frequent_as_the_chances_say():
-    items, (policy, _) = policies(3, 3, 1.5)
-    payoffs = Payoffs([1.0, 0.8], [0.0, -0.4, -1.0], patience=0.9)
-    table = policy.choices(items, payoffs, [2, 0])
-    counts, n, rng = np.zeros(4), 4_000, np.random.default_rng(0)
-    for _ in range(n):
-        order = policy.draw(items, payoffs, rng=rng)
-        counts[order[0] if len(order) else 3] += 1
-    assert (table[0] > 0.02).all()
-    assert counts / n == pytest.approx(table[0], abs=0.027)
-    assert table[2].tolist() == [0.0, 0.0, 0.0, 1.0]  # the budget is used up

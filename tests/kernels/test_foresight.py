@@ -1,7 +1,5 @@
 """Foreseeing failures against the plain way: let a copy of the belief fail, and look again."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,19 +1,12 @@
 """The Bayesian step of logistic regression."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from longrank.kernels.laplace import (
-    foreseen_failure,
-    forget,
-    implicit_residual,
-    laplace_cascade,
-)
+from longrank.kernels.laplace import foreseen_failure, forget, implicit_residual, laplace_cascade
 
 
 def sigma(x):

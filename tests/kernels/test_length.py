@@ -1,18 +1,11 @@
 """The value and the best length of a sequence, beside those in tests/test_payoffs.py."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
 
-from longrank.kernels import (
-    best_length,
-    best_stop,
-    probe_is_due,
-    sequence_values,
-)
+from longrank.kernels import best_length, best_stop, probe_is_due, sequence_values
 
 
 def random_sequence(rng, n):

@@ -1,7 +1,5 @@
 """The warm fit, against cold ones by scipy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -94,9 +92,8 @@ def test_a_growing_history_is_fitted_like_a_cold_one(kind, link):
         while seen < len(rows):
             first, seen = seen, min(len(rows), seen + int(rng.integers(1, 6)))
             past, flags = rows[:seen], successes[:seen]
-            grow_and_fit(
-                past, flags, first, same(weights, penalty), link, weights, inverse, curvature
-            )
+            given = past, flags, first, same(weights, penalty), link
+            grow_and_fit(*given, weights, inverse, curvature)
             expected = cold_fit(past, flags, penalty, link)
             atol = 1e-8 * max(1.0, np.abs(expected).max())
             np.testing.assert_allclose(weights, expected, rtol=0.0, atol=atol)

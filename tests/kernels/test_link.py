@@ -1,7 +1,5 @@
 """The curves, against the C library, scipy, and decimal arithmetic where scipy is not exact."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal, localcontext
 

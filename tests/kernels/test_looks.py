@@ -1,7 +1,5 @@
 """Exact scores for the few that can be chosen give the choice that all exact scores give."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

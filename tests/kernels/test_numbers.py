@@ -1,7 +1,5 @@
 """Numbers as scores and bins against a plain description of ranks in a sample."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
 from statistics import NormalDist, fmean, pstdev

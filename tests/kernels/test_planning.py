@@ -1,7 +1,5 @@
 """Plans with costs and values, against all sequences of few candidates."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 from itertools import permutations
 
@@ -12,13 +10,7 @@ from hypothesis import strategies as st
 
 from longrank.kernels import best_stop, top
 from longrank.kernels.narrowing import _SAMPLE, narrow, narrow_bounds
-from longrank.kernels.order_dp import (
-    Schedule,
-    choose,
-    index_of,
-    sort_by,
-    value_of,
-)
+from longrank.kernels.order_dp import Schedule, choose, index_of, sort_by, value_of
 from longrank.kernels.planning import plan
 from longrank.kernels.slopes import slopes_of
 
@@ -130,11 +122,7 @@ def certain(_):
 
 EXACT = {  # candidates, payoffs and a patience for which a plan is the best of all
     "constant or linear rewards, any losses": (candidates, straight, certain),
-    "losses that fall by the same step": (
-        candidates,
-        partial(straight, parallel=True),
-        patience_of,
-    ),
+    "losses that fall by one step": (candidates, partial(straight, parallel=True), patience_of),
     "equal costs and values": (alike, falling, patience_of),
     "few candidates": (candidates, falling, patience_of),
     "agreeable candidates": (agreeable, partial(falling, most=4), certain),
@@ -350,12 +338,9 @@ def test_more_tries_than_candidates_in_a_sample_are_all_kept():
 # -- what the optimum does when the numbers change ------------------------------------------------
 
 
-def test_of_equals_a_candidate_is_tried_rather_than_not_and_the_likelier_first():
+def test_of_equals_one_is_tried_the_likelier_first_and_the_rest_follows_beyond_the_length():
     order, length, *_ = planned([0.0, 0.25, 0.5], [0.0, 0.25, 0.5], [0.0] * 3, [1.0] * 2, [0.0] * 3)
     assert order[:length].tolist() == [2, 1]
-
-
-def test_how_a_plan_goes_on_beyond_its_length():
     p, c, v = [0.5, 0.0, 0.1, 0.2], [0.1, 0.0, 0.4, 0.4], [0.0] * 4
     order, length, _, _ = planned(p, c, v, [1.0] * 4, [0.0] * 5)
     assert order.tolist() == [0, 1, 3, 2]  # the second neither costs nor earns anything
@@ -377,11 +362,10 @@ def test_nothing_to_try_and_less_than_allowed(k, count):
 def test_more_positions_than_bits_of_a_word():
     rng = np.random.default_rng(0)
     p, c = 0.02 * rng.random(150), 0.001 * rng.random(150)
-    order, length, value, _ = planned(p, c, np.zeros(150), np.ones(100), np.zeros(101))
+    free = np.zeros(150), np.ones(100), np.zeros(101)
+    order, length, value, _ = planned(p, c, *free)
     assert length == 100
     chosen = order[:length]
     inside, outside = p[chosen] - c[chosen], np.delete(p - c, chosen)
     assert np.sort(inside)[5] > np.sort(outside)[-1] - 0.002
-    assert value == pytest.approx(
-        along(chosen, p, c, np.zeros(150), np.ones(100), np.zeros(101), 1.0)
-    )
+    assert value == pytest.approx(along(chosen, p, c, *free, 1.0))

@@ -1,7 +1,5 @@
 """Polynomials of items."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

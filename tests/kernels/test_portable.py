@@ -1,7 +1,5 @@
 """The state of a learner is the same, bit for bit, with and without vector instructions."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

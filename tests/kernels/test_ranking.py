@@ -1,19 +1,11 @@
 """Scoring and choosing, against numpy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
 
-from longrank.kernels import (
-    coverage_along,
-    greedy_coverage,
-    greedy_plain,
-    score_rows,
-    worst_row,
-)
+from longrank.kernels import coverage_along, greedy_coverage, greedy_plain, score_rows, worst_row
 from longrank.kernels.ranking import _score_row, top
 
 SHAPES = [(1, 1), (1, 5), (7, 1), (12, 4), (128, 2), (300, 3)]

@@ -1,7 +1,5 @@
 """The pass over very many items, and who can still win after it."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 
@@ -29,15 +27,13 @@ def test_a_scan_finds_all_that_can_be_among_the_best(shape, dtype):
             for ceiling in (math.inf, 0.4):
                 items, weights, means, norms = case(shape, dtype)
                 count = min(count, len(items))
-                row, square, best, chosen, bounds = kernels.scan(
-                    items, weights, low, high, ceiling, count
-                )
+                given = items, weights, low, high, ceiling, count
+                row, square, best, chosen, bounds = kernels.scan(*given)
                 assert row == np.argmax(norms)
                 assert square == pytest.approx(norms.max() ** 2, rel=1e-12)
                 sure, able = means + low * norms, means + high * norms
-                np.testing.assert_allclose(
-                    np.sort(best), np.sort(sure)[-count:], rtol=1e-12, atol=1e-13
-                )
+                surest = np.sort(sure)[-count:]
+                np.testing.assert_allclose(np.sort(best), surest, rtol=1e-12, atol=1e-13)
                 assert best[0] == best.min()
                 np.testing.assert_allclose(bounds, able[chosen], rtol=1e-12, atol=1e-13)
                 assert (np.diff(chosen) > 0).all()

@@ -1,7 +1,5 @@
 """The belief about sparse rows against a plain one: dictionaries of columns and of groups."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -103,10 +101,8 @@ class Deck:
         numbers = np.where(rng.random((k, own + 1)) < 0.7, 1.0, rng.normal(size=(k, own + 1)))
         numbers[:, 1:][rng.random((k, own)) < 0.1] = 0.0
         context = np.array([rng.choice(pool) for pool in self.shared], np.uint64)
-        raw = np.empty((k, 0)), np.empty((1, 0))
-        return SparseRows(
-            Layout((), ()), keys, numbers, context, rng.normal(size=shared), *raw, self.plan
-        )
+        rest = context, rng.normal(size=shared), np.empty((k, 0)), np.empty((1, 0))
+        return SparseRows(Layout((), ()), keys, numbers, *rest, self.plan)
 
 
 def entries(rows):

@@ -1,7 +1,5 @@
 """The online step, against matrices that are inverted anew."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -45,16 +43,6 @@ def test_many_steps_agree_with_the_pseudo_code(radius, rate, link):
         np.testing.assert_allclose(weights, w, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(inverse, np.linalg.inv(M), rtol=1e-10, atol=1e-12)
         np.testing.assert_array_equal(inverse, inverse.T)
-
-
-def test_a_score_beyond_the_radius_is_projected_onto_it():
-    x = unit(np.random.default_rng(2), 1, 3)[0]
-    for sign in (1.0, -1.0):
-        weights, inverse = sign * 40.0 * x, np.eye(3)
-        expected, _ = step(weights, np.eye(3), x, False, 1.0, 1e-9, LOGISTIC)
-        observe_row(weights, inverse, x, False, 1.0, 1e-9, LOGISTIC, np.empty(3))
-        assert weights @ x == pytest.approx(sign, abs=1e-8)
-        np.testing.assert_allclose(weights, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("success", [True, False])

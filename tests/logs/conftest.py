@@ -1,7 +1,5 @@
 """A log in which every column is right."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

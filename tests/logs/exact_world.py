@@ -1,7 +1,5 @@
 """A world so small that all that a log of it can hold is known, and how likely each of it is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
@@ -20,10 +18,7 @@ CHANCES = 1.0 / (1.0 + np.exp(-ROUNDS @ [1.5, -1.0]))  # shape (rounds, items)
 LOGS = {
     "uniform": (lambda: Random(rng=0), FREE),
     "epsilon-greedy": (lambda: EpsilonGreedy(believing([0.5, 0.5]), epsilon=0.5, rng=0), FREE),
-    "Plackett-Luce": (
-        lambda: PlackettLuce(believing([0.5, 0.5]), temperature=1.0, rng=0),
-        PAYOFFS,
-    ),
+    "Plackett-Luce": (lambda: PlackettLuce(believing([0.5, 0.5]), temperature=1.0, rng=0), PAYOFFS),
 }
 COSTS, VALUES = np.array([0.02, 0.1, 0.05]), np.array([0.4, -0.1, 0.0])
 

@@ -1,7 +1,5 @@
 """The evidence of a log, decision by decision in plain Python: what the fast one must equal."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple

@@ -108,9 +108,8 @@ def logged(
         chances = None
         if isinstance(policy, PlackettLuce | Random):
             chances = policy.propensities(dealt.items, payoffs, ranking.order)
-        rows.append(
-            record(t, ranking, outcome, payoffs, items=dealt.items, propensities=chances, time=t)
-        )
+        told = {"items": dealt.items, "propensities": chances, "time": t}
+        rows.append(record(t, ranking, outcome, payoffs, **told))
     return rows
 
 
@@ -161,6 +160,14 @@ def payments(
         rows[-1]["expected"] = ranking.reward(TWO, outcome)
         policy.learn(ranking, outcome)
     return policy, rows
+
+
+def said(folder, rows, *options):
+    """What ``longrank evaluate`` says of a log and a policy that always plays the first item."""
+    write(folder / "log.jsonl", rows)
+    always(0).save(folder / "mine.longrank")
+    command = ["evaluate", folder / "log.jsonl", "--policy", folder / "mine.longrank", *options]
+    return CliRunner().invoke(cli.app, list(map(str, command)))
 
 
 def weighted(weights: np.ndarray) -> Evidence:

@@ -1,7 +1,5 @@
 """What can be done with a log, and why not the rest."""
 
-from __future__ import annotations
-
 from longrank.logs import History, check
 
 

@@ -1,7 +1,5 @@
 """Bounds without assumptions: by hand, and against what a policy would have earned."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np
@@ -85,9 +83,8 @@ BOUNDS_WITH_PRICES = {
 def test_bounds_by_hand(prices):
     payoffs = Payoffs([1.0, 0.5, 0.2], [0.0, -0.1, -0.2, -0.3])
     payoffs = payoffs if prices is None else payoffs.priced(*prices)
-    for kind, (order, outcome, judged, wanted) in (
-        BOUNDS_WITH_PRICES if prices else BOUNDS
-    ).items():
+    cases = BOUNDS_WITH_PRICES if prices else BOUNDS
+    for kind, (order, outcome, judged, wanted) in cases.items():
         played = np.array(order, np.int64)
         told = {"outcome": outcome, "items": np.zeros((4, 1)), "payoffs": payoffs, "budget": 3}
         bounds = weigh_decision(Decision(1, 1, played, **told), judged)["bounds"]

@@ -1,7 +1,5 @@
 """``longrank logs example``, and the commands that it and docs/logs.md tell to run next."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Evidence that is gathered fast equals that of plain Python, decision by decision."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

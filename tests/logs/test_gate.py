@@ -1,7 +1,5 @@
 """The gate: bounds that hold at all times together, whatever the log does."""
 
-from __future__ import annotations
-
 import json
 import math
 from itertools import product
@@ -11,12 +9,11 @@ import pytest
 from exact_world import LOGS, logged_by
 from hypothesis import given
 from hypothesis import strategies as st
-from small_world import always, believing, one_try
-from typer.testing import CliRunner
+from small_world import always, believing, one_try, said
 
-from longrank import PlackettLuce, cli
+from longrank import PlackettLuce
 from longrank.errors import InvalidInput
-from longrank.logs import History, fit, gate, write
+from longrank.logs import History, fit, gate
 from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.intervals import IntervalSettings, constant_lower, mixture
 from longrank.logs.evaluation.judging import GateDecision, check_gate
@@ -183,12 +180,10 @@ def test_bounds_at_all_times_are_those_of_now():
 
 
 def test_its_answer_in_json_has_no_number_that_json_lacks(monkeypatch, tmp_path):
-    write(tmp_path / "log.jsonl", one_try([(0, t % 3, 1.0 / 3.0, True) for t in range(9)]))
-    always(0).save(tmp_path / "mine.longrank")
     told = GateDecision("not enough data", Difference("mine", "log", math.nan, -math.inf, math.inf))
     monkeypatch.setattr("longrank.logs.gate", lambda *_, **__: {"mine": told})
-    call = ["evaluate", str(tmp_path / "log.jsonl"), "--gate", "--json", "-"]
-    result = CliRunner().invoke(cli.app, [*call, "--policy", str(tmp_path / "mine.longrank")])
+    rows = one_try([(0, t % 3, 1.0 / 3.0, True) for t in range(9)])
+    result = said(tmp_path, rows, "--gate", "--json", "-")
     found = json.loads(result.stdout, parse_constant=pytest.fail)
     assert result.exit_code == 4
     assert found["gain"] == {"value": None, "low": None, "high": None}

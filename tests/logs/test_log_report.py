@@ -1,7 +1,5 @@
 """The report and the commands, as a user would call them."""
 
-from __future__ import annotations
-
 import io
 import math
 import re
@@ -120,10 +118,14 @@ def test_the_report_shows_what_would_change_and_what_may_be_chance(tmp_path):
     assert "what was played</text>" in page
 
 
-@pytest.mark.parametrize("name", ["the log itself", "what was played"])
-def test_policies_may_not_be_called_like_the_log(name):
-    with pytest.raises(InvalidInput, match="policies must have names other than"):
-        evaluate(logged(chance(), 5), {name: chance()})
+def test_a_log_a_name_or_an_interval_that_cannot_be_is_refused():
+    for name in ("the log itself", "what was played"):
+        with pytest.raises(InvalidInput, match="policies must have names other than"):
+            evaluate(logged(chance(), 5), {name: chance()})
+    with pytest.raises(InvalidInput, match="interval must be 'bootstrap' or 'betting'"):
+        evaluate(logged(chance(), 5), {}, interval="normal")
+    with pytest.raises(InvalidInput, match="history must be a path, a pandas or polars frame"):
+        History(7)
 
 
 def test_a_log_in_which_nothing_was_tried_has_a_report(tmp_path):
@@ -189,7 +191,9 @@ def test_logs_check_says_what_can_be_done_or_names_row_and_rule(tmp_path):
     output = call("logs", "check", tmp_path / "log.jsonl", "--max-problems", "2", code=1)
     assert "log.jsonl, row 4: tried must be at most" in output
     assert "and 25 more problems" in output
-    assert "nothing is learned" in output
+    rule = "fix this first; nothing is learned from a log that breaks a rule"
+    assert output.splitlines()[-1].endswith(rule)
+    assert "warm start" not in output
     for name, text, told in (
         ("log.jsonl", "{\n", ", row 1: the line must be JSON, got '{' (expecting property"),
         ("log.jsonl", "", ": the log must hold at least one decision, got an empty log"),
@@ -203,11 +207,9 @@ def test_logs_check_says_what_can_be_done_or_names_row_and_rule(tmp_path):
 
 def test_huge_payoffs_are_short_in_the_report_and_in_the_terminal(tmp_path):
     rows = logged(chance(), 60, payoffs=Payoffs([1e12, 7e11, 4e11], [-2e11] * 4))
-    write(tmp_path / "log.parquet", rows)
-    out = tmp_path / "page.html"
-    text = call(
-        "evaluate", tmp_path / "log.parquet", "--policy", "rand", "--report", out, "--every"
-    )
+    log, out = tmp_path / "log.parquet", tmp_path / "page.html"
+    write(log, rows)
+    text = call("evaluate", log, "--policy", "rand", "--report", out, "--every")
     for shown in (text, out.read_text()):
         assert "e+1" in shown
         assert not re.search(r"\d{14}", shown)

@@ -1,7 +1,5 @@
 """Logs with one row for each candidate."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd
@@ -63,11 +61,6 @@ def test_long_form_gives_the_same_decisions(data):
     assert first.outcome.tried == 2
 
 
-def test_candidates_of_a_decision_that_are_apart_are_reported():
-    [problem] = check(History([*LONG, *LONG[:3]])).problems
-    assert (problem.row, problem.column, problem.rule) == (7, "id", "be unique")
-
-
 def test_fields_of_candidates_are_told_from_those_of_the_context():
     for data in (RECORDS, pl.DataFrame(RECORDS), pd.DataFrame(RECORDS)):
         one, two = History(data).decisions()
@@ -90,13 +83,13 @@ def test_the_prices_of_a_candidate_are_in_its_row():
     assert earned == pytest.approx([0.8, -0.2])
 
 
-def test_malformed_long_form_is_reported():
+def test_malformed_long_form_is_reported_and_so_are_candidates_of_a_decision_that_are_apart():
+    [problem] = check(History([*LONG, *LONG[:3]])).problems
+    assert (problem.row, problem.column, problem.rule) == (7, "id", "be unique")
     for log, values, at, row, column, rule in BROKEN:
         rows = [each | (values if i == at else {}) for i, each in enumerate(log)]
-        problems = check(rows).problems
-        assert any((p.row, p.column) == (row, column) and rule in p.rule for p in problems), (
-            problems
-        )
+        found = check(rows).problems
+        assert any((p.row, p.column) == (row, column) and rule in p.rule for p in found), found
 
 
 def test_the_columns_of_the_long_form_are_documented():

@@ -1,7 +1,5 @@
 """Every malformed log is reported with row and rule, and nothing is learned from it."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 
@@ -116,9 +114,8 @@ def test_what_is_malformed_is_reported_by_row_column_and_rule(sound, form, tmp_p
             data = tmp_path / f"log.{form}"
             write(data, rows)
         checked = check(History(data))
-        named = (
-            p for p in checked.problems if (p.row, p.column, p.file) == (row, column, checked.name)
-        )
+        where = row, column, checked.name
+        named = (p for p in checked.problems if (p.row, p.column, p.file) == where)
         if not any(rule in p.rule for p in named) or any(a.possible for a in checked.abilities):
             wrong[kind] = list(map(str, checked.problems))
     assert not wrong
@@ -188,9 +185,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("ending", "change", "rule"), BROKEN.values(), ids=BROKEN)
-def test_a_row_that_cannot_be_read_is_reported_and_the_others_go_on(
-    sound, ending, change, rule, tmp_path
-):
+def test_an_unreadable_row_is_reported_and_the_others_go_on(sound, ending, change, rule, tmp_path):
     path = tmp_path / f"log{ending}"
     write(path, sound())
     path.write_text(change(path.read_text()))

@@ -1,7 +1,5 @@
 """Many files are one log."""
 
-from __future__ import annotations
-
 import pytest
 from small_world import call, chance, logged
 

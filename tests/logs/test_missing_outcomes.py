@@ -1,7 +1,5 @@
 """Decisions without an outcome: read on demand, and counted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from small_world import FORMS, JUDGED, chance, logged

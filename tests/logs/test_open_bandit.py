@@ -1,7 +1,5 @@
 """The Open Bandit data as a log of single tries: made up, and real where it is present."""
 
-from __future__ import annotations
-
 import csv
 import runpy
 from pathlib import Path

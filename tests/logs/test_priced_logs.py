@@ -1,7 +1,5 @@
 """Logs whose candidates have costs and values of their own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from small_world import FORMS, FREE, PRICED, ROUTES, TWO, call, chance, logged, payments
@@ -59,9 +57,8 @@ def test_a_policy_is_asked_as_it_was_online():
         asked = learned.propose(candidates, payoffs, **given, probe=False)
         assert asked == learned.propose(ROUTES, TWO, context=decision.context, probe=False)
         online = policy.choices(ROUTES, TWO, decision.order, context=decision.context)
-        np.testing.assert_allclose(
-            choose(policy, [decision], 0, [0]).choices[0], online, rtol=1e-12
-        )
+        offline = choose(policy, [decision], 0, [0]).choices[0]
+        np.testing.assert_allclose(offline, online, rtol=1e-12)
 
 
 def test_real_costs_are_passed_on_to_learning_without_those_left_out():
@@ -105,9 +102,8 @@ def test_a_log_of_records_with_prices_earned_what_receipts_say(real):
     earned = np.mean([row["expected"] for row in rows])
     assert logs["mean reward"].value == pytest.approx(earned)
     noted = [one for one in found if any("as planned" in note for note in one.notes)]
-    assert {one.estimator for one in noted} == (
-        {"mean reward", "bounds", "model"} if real else set()
-    )
+    planned = {"mean reward", "bounds", "model"} if real else set()
+    assert {one.estimator for one in noted} == planned
 
 
 def test_bills_that_are_missing_count_as_those_of_the_others():

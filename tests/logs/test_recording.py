@@ -1,7 +1,5 @@
 """Rows of decisions, and files of them."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest
@@ -32,18 +30,14 @@ def test_files_keep_every_column_or_say_which_comes_too_late(ending, sound, tmp_
     ]
     if ending != "jsonl":
         monkeypatch.setattr(sys.modules[write.__module__], "BATCH", 2)
-        with pytest.raises(
-            InvalidInput, match=r"only columns of the first 2 rows, got learned, shop"
-        ):
+        rule = r"only columns of the first 2 rows, got learned, shop"
+        with pytest.raises(InvalidInput, match=rule):
             write(path, rows)
 
 
-def test_a_row_wants_a_propensity_for_each_prefix(sound):
+def test_a_row_wants_a_propensity_for_each_prefix_and_a_file_an_ending_that_is_known(sound):
     ranking, outcome = next(iter(History(sound())))
     with pytest.raises(InvalidInput, match="propensities must have 3 numbers"):
         record(1, ranking, outcome, Payoffs.vanilla(3), propensities=[0.5])
-
-
-def test_a_file_of_another_ending_is_not_written():
     with pytest.raises(InvalidInput, match=r"path must end in .parquet, .csv or .jsonl"):
         write("log.txt", [])

@@ -1,7 +1,5 @@
 """What a log cannot say is refused, with the reason."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -82,11 +80,6 @@ def test_replay_wants_equally_likely_sequences_and_a_match():
     ):
         found = {e.estimator: e for e in evaluate(rows, {"x": JUDGED["greedy"]()})}
         assert reason in found["replay"].refused
-
-
-def test_settings_out_of_range_are_refused(sound):
-    with pytest.raises(InvalidInput, match="interval must be 'bootstrap' or 'betting'"):
-        evaluate(History(sound()), {}, interval="normal")
 
 
 @pytest.mark.parametrize(("n", "refused"), [(20, False), (300, True)])

@@ -1,16 +1,14 @@
 """What the service exports is a history: nothing is wrong with it, and it teaches the same."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
+from serving import Clock, exported
+from small_world import call
 
-from longrank import Payoffs, cli, named
+from longrank import Payoffs, named
 from longrank.logs import COLUMNS, History, check, evaluate, learn_from
 from longrank.service import Engine, open_store
-from longrank.service.export import spooled
 from longrank.service.messages import BatchItem, DecisionRequest, ModelRequest
 
 DIM, SIZE, BUDGET, ROUNDS = 3, 6, 4, 300
@@ -21,15 +19,6 @@ MODELS = {
     "chance": {"policy": "eps", "settings": {"epsilon": 0.4, "rate": 5.0}},
     "shadow": {"policy": "ind", "mode": "shadow", "settings": {"rate": 5.0}},
 }
-
-
-class Clock:
-    """Stands still until it is told the time."""
-
-    now = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def happened(sequence, items, rng):
@@ -96,8 +85,7 @@ def lived(request, tmp_path_factory):
         clock.now += 2000.0
         settle(waiting)
         path = folder / "export.parquet"
-        with spooled(engine, "m", "parquet") as file:
-            path.write_bytes(file.read())
+        path.write_bytes(exported(engine, "m"))
         yield request.param, model, path, budgets
 
 
@@ -111,8 +99,7 @@ def fresh(name):
 def test_the_export_has_every_column_of_the_format_and_nothing_is_wrong_with_it(lived):
     _, _, path, budgets = lived
     assert set(COLUMNS) <= set(pq.read_schema(path).names)
-    found = CliRunner().invoke(cli.app, ["logs", "check", str(path)], env={"COLUMNS": "200"})
-    assert found.exit_code == 0, found.output
+    call("logs", "check", path)
     checked = check(History(path))
     assert checked.problems == []
     assert 200 < checked.decisions < ROUNDS  # the others have no outcome

@@ -1,7 +1,5 @@
 """The outcome model learns in time order: nothing is predicted by a model that has seen it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -55,9 +53,8 @@ def test_a_model_handles_right_the_rows_that_it_saw_wherever_they_are():
     model = fit(ROWS)
     policy = JUDGED["greedy"]()
     whole = gather(policy, History(ROWS), model)
-    np.testing.assert_array_equal(
-        gather(policy, History(ROWS).part(200), model).starts, whole.starts[200:]
-    )
+    part = gather(policy, History(ROWS).part(200), model)
+    np.testing.assert_array_equal(part.starts, whole.starts[200:])
     mixed = [ROWS[250] | {"time": 0}, ROWS[3] | {"time": 1}, ROWS[9] | {"id": "new", "time": 2}]
     found = gather(policy, History(mixed), model)
     np.testing.assert_array_equal(found.starts[:2], whole.starts[[250, 3]])

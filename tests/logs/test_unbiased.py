@@ -1,7 +1,5 @@
 """Importance sampling and doubly robust in a world whose every log is known: exact expectations."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The verdict: it covers the truth, or says why it cannot be given."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -11,11 +9,10 @@ from itertools import product
 import numpy as np
 import pytest
 from exact_world import LOGS, ROUNDS, logged_by, true_value
-from small_world import JUDGED, always, believing, chance, greedy, logged, one_try, weighted
-from typer.testing import CliRunner
+from small_world import JUDGED, always, believing, chance, greedy, logged, one_try, said, weighted
 
-from longrank import Payoffs, PlackettLuce, Random, cli
-from longrank.logs import History, evaluate, fit, gate, write
+from longrank import Payoffs, PlackettLuce, Random
+from longrank.logs import History, evaluate, fit, gate
 from longrank.logs.evaluation.estimators import importance
 from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.intervals import IntervalSettings, lower, mean_interval
@@ -368,10 +365,7 @@ def test_the_gate_has_an_answer_for_pipelines(tmp_path):
         rng = np.random.default_rng(0)
         items = rng.integers(3, size=n)
         rows = [(0, int(i), 1.0 / 3.0, bool(rng.random() < rates[i])) for i in items]
-        write(tmp_path / "log.jsonl", one_try(rows))
-        always(0).save(tmp_path / "mine.longrank")
-        call = ["evaluate", str(tmp_path / "log.jsonl"), "--gate", "--json", "-"]
-        result = CliRunner().invoke(cli.app, [*call, "--policy", str(tmp_path / "mine.longrank")])
+        result = said(tmp_path, one_try(rows), "--gate", "--json", "-")
         return result.exit_code, json.loads(result.stdout)
 
     code, told = at((0.9, 0.1, 0.1))

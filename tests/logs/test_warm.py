@@ -1,7 +1,5 @@
 """A warm-started policy equals the one that learned online, bit for bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from small_world import PAYOFFS

@@ -1,7 +1,5 @@
 """Propensities that cannot be right, and logs that need none: no verdict rests on them."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -9,11 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_world import JUDGED, always, chance, greedy, logged, one_try, weighted
-from typer.testing import CliRunner
+from small_world import JUDGED, always, chance, greedy, logged, one_try, said, weighted
 
-from longrank import cli
-from longrank.logs import History, evaluate, fit, gate, write
+from longrank.logs import History, evaluate, fit, gate
 from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.intervals import betting
 from longrank.logs.evaluation.support import wrong_propensities
@@ -99,9 +95,6 @@ def test_a_log_without_propensities_has_no_effective_decisions(tmp_path):
     verdict = evaluate(rows, {"x": always(0)}, resamples=2).verdicts["x"]
     assert "have no propensity" in verdict.refused
     assert math.isnan(verdict.effective)
-    write(tmp_path / "log.jsonl", rows)
-    always(0).save(tmp_path / "mine.longrank")
-    call = ["evaluate", str(tmp_path / "log.jsonl"), "--policy", str(tmp_path / "mine.longrank")]
-    shown = CliRunner().invoke(cli.app, [*call, "--learn", "0"]).stdout
+    shown = said(tmp_path, rows, "--learn", 0).stdout
     line = next(line for line in shown.splitlines() if " refused " in line)
     assert re.search(r" to 0\.\d+$", line.rstrip())  # the interval, and nothing after it

@@ -1,7 +1,5 @@
 """The built package and its clean environments, made once for all workers."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Callable

@@ -98,9 +98,8 @@ def requirements(wheel: Path) -> tuple[list[Requirement], list[str]]:
     with zipfile.ZipFile(wheel) as archive:
         [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         found = message_from_bytes(archive.read(name))
-    return [Requirement(text) for text in found.get_all("Requires-Dist")], found.get_all(
-        "Provides-Extra"
-    )
+    wanted = [Requirement(text) for text in found.get_all("Requires-Dist")]
+    return wanted, found.get_all("Provides-Extra")
 
 
 def required(wanted: list[Requirement], extras: set[str]) -> set[str]:

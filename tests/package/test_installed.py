@@ -1,7 +1,5 @@
 """The installed wheel, in clean environments: bare, and with each extra that runs something."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal
@@ -96,7 +94,7 @@ def test_a_command_without_its_extra_says_which_one_in_one_sentence(environment,
     assert not [path for path in tmp_path.iterdir() if path.name != ".cache"]
 
 
-def test_the_doctor_checks_kernels_without_an_extra_and_says_what_the_rest_needs(
+def test_the_doctor_checks_kernels_without_an_extra_and_names_the_one_it_needs(
     environment, tmp_path
 ):
     bare = environment("bare")

@@ -1,7 +1,5 @@
 """What the wheel and the sdist hold."""
 
-from __future__ import annotations
-
 import doctest
 import os
 import subprocess

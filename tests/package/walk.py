@@ -42,6 +42,5 @@ def helps() -> dict[str, int]:
 
 if __name__ == "__main__":
     modules = {name: outcome(name) for name in sys.stdin.read().split()}
-    print(
-        json.dumps({"modules": modules, "helps": helps(), "file": sys.modules["longrank"].__file__})
-    )
+    file = sys.modules["longrank"].__file__
+    print(json.dumps({"modules": modules, "helps": helps(), "file": file}))

@@ -1,7 +1,5 @@
 """Very many candidates with prices: the plan is that of all of them, at the price of a few."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

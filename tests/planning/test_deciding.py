@@ -1,7 +1,5 @@
 """One decision: at each position the best by its score, whatever the features are."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Very many items: the ranking is that of scoring them all."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

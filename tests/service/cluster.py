@@ -1,7 +1,5 @@
 """A private PostgreSQL: made in a temporary folder, reachable through its socket only."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

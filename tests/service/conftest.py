@@ -1,7 +1,5 @@
 """What the tests of the service share: rounds, engines, a clock that can be set, real servers."""
 
-from __future__ import annotations
-
 import io
 import logging
 import shutil

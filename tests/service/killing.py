@@ -141,9 +141,8 @@ def check(engine: Engine, load: Load) -> None:
     assert model.snapshot() == fresh.snapshot()
     outcomes = [entry.outcome() for entry in entries if entry.kind == OUTCOME]
     assert model.stats.learned == sum(outcome.learn for outcome in outcomes)
-    assert model.policy.learner.updates == sum(
-        outcome.tried for outcome in outcomes if outcome.learn
-    )
+    tries = sum(outcome.tried for outcome in outcomes if outcome.learn)
+    assert model.policy.learner.updates == tries
     check_sums(engine, load)
 
 

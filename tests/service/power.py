@@ -1,7 +1,5 @@
 """Power cuts: a SQLite VFS that notes what happens, the disks that it may leave, and a load."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from pathlib import Path

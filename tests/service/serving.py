@@ -1,7 +1,5 @@
 """Models, rounds, outcomes, a clock and servers for the tests of the service."""
 
-from __future__ import annotations
-
 import os
 import random
 import socket

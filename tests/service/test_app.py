@@ -1,7 +1,5 @@
 """The calls over HTTP: paths, fields, codes; what is refused, and which field is to blame."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json
@@ -49,10 +47,8 @@ def test_a_decision_and_its_outcome_go_round(http):
     settled = http.put(f"{DECISIONS}/x/outcome", json={"tried": 1, "succeeded": True})
     assert (settled.status_code, settled.json()["learned"]) == (200, True)
     found = http.get(f"{DECISIONS}/x").json()
-    assert (found["outcome"], found["sequence"]) == (
-        {"tried": 1, "succeeded": True},
-        answer["sequence"],
-    )
+    assert found["outcome"] == {"tried": 1, "succeeded": True}
+    assert found["sequence"] == answer["sequence"]
     for name, tried, status in (("x", 1, 200), ("x", 2, 409), ("y", 1, 404)):
         again = http.put(f"{DECISIONS}/{name}/outcome", json={"tried": tried, "succeeded": True})
         assert again.status_code == status
@@ -102,9 +98,7 @@ def test_models_are_made_listed_read_changed_and_deleted(http, model):
 
 
 @pytest.mark.usefixtures("model")
-def test_the_export_holds_every_decision_with_its_outcome_until_it_is_dropped(
-    http, clock, monkeypatch
-):
+def test_the_export_holds_decisions_with_outcomes_until_they_are_dropped(http, clock, monkeypatch):
     for i in range(3):
         http.post(DECISIONS, json={**ROUND, "id": f"d{i}", "ttl": 5})
     http.put(f"{DECISIONS}/d1/outcome", json={"tried": 2, "succeeded": True, "reason": "ok"})
@@ -250,10 +244,8 @@ def test_what_is_not_there_or_not_allowed_is_told_so(shared_http):
     odd = ("/v1", "/nobody", BASE + "/", BASE + "/n", outcome, "/x" + DECISIONS, "/openapi_json")
     for path in odd:
         answer = shared_http.get(path)
-        assert (answer.status_code, answer.json()["detail"]) == (
-            404,
-            "there is nothing at this path",
-        )
+        told = answer.status_code, answer.json()["detail"]
+        assert told == (404, "there is nothing at this path")
     assert shared_http.patch(BASE).headers["allow"] == "PUT, GET, HEAD, DELETE"
     wrong = shared_http.post("/")
     assert (wrong.status_code, wrong.headers["allow"]) == (405, "GET, HEAD")
@@ -282,8 +274,6 @@ def test_every_field_of_a_decision_is_a_column_of_its_export_or_internal():
     of_outcomes = "version id paid reported gave_up why attributable automatic"
     internal |= {f"outcome.{name}" for name in of_outcomes.split()}
     assert fields - {column.field for column in export.COLUMNS} == internal
-
-
-def test_a_column_of_the_history_format_has_its_type_from_there():
+    # those of the history format have their type from there
     untyped = {column.name for column in export.COLUMNS if column.kind is None}
     assert untyped == set(columns.COLUMNS) - {"policy_version"}

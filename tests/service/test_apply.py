@@ -1,7 +1,5 @@
 """Learning: what is acknowledged is learned, and nobody waits for a learner who need not."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 
@@ -203,9 +201,7 @@ def test_a_model_that_is_deleted_before_it_has_learned_stops_nothing(engine):
     assert engine.settle("other", "y", told()).learned
 
 
-def test_a_quick_learner_learns_in_the_writers_thread_and_a_slow_one_in_the_pool(
-    engine, monkeypatch
-):
+def test_quick_learners_learn_in_the_writers_thread_and_slow_ones_in_the_pool(engine, monkeypatch):
     learner, threads = engine.model("m").policy.learner, []
     observe = learner.observe
 
@@ -257,9 +253,8 @@ def test_what_is_applied_is_counted_once_it_is_published(engine):
     """Though somebody reads in between."""
     engine.decide("m", asked("x"))
     (row,), seen = engine.store.models(), []
-    behind = Model(
-        row.model, "m", 0.0, engine.model("m").spec, engine.store.snapshots(row.model)[-1]
-    )
+    first = engine.store.snapshots(row.model)[-1]
+    behind = Model(row.model, "m", 0.0, engine.model("m").spec, first)
     changes = [Recent(engine.store, 9).read(entry) for entry in engine.store.after(row.model, 0)]
     behind.apply(changes, lambda model: seen.append(model.stats.decisions))
     assert (seen, behind.stats.decisions) == ([0], 1)

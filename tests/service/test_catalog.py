@@ -1,7 +1,5 @@
 """Models: made, changed, deleted, apart from each other."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np

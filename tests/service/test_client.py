@@ -1,7 +1,5 @@
 """The Python clients, the table of endpoints that they come from, and handlers' arguments."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import os

@@ -1,7 +1,5 @@
 """The console, in a real browser: every part of it is used."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 
@@ -418,7 +416,7 @@ def test_zero_has_no_sign_and_reasons_are_told_in_plain_words(browser, played):
         "money(0.0999999, 'EUR'), money(0.0123456)])"
     )
     assert browser.execute_script(script) == [
-        *("0", "0.000", "-0.500", "0.00 EUR", "-0.0000002", "0.10 EUR", "0.0123"),
+        *("0", "0.000", "-0.500", "0.00 EUR", "-0.0000002", "0.10 EUR", "0.0123")
     ]
     plain = {
         "status=up x brand=visa": "visa while up",
@@ -511,9 +509,7 @@ def test_it_shows_the_schema_of_a_model_of_records_and_what_spoke_for_a_candidat
     assert not every(browser, "#decision img, #decision i, #decision td b")
 
 
-def test_a_change_of_success_calibration_and_a_time_without_decisions_are_shown(
-    browser, http, clock
-):
+def test_changes_of_success_calibration_and_idle_times_are_shown(browser, http, clock):
     http.put("/v1/models/cards", json={"max_budget": 1})
     for i in range(81):
         clock.now += 5.0 if i < 80 else 300.0
@@ -549,9 +545,7 @@ CONTROLS = [
 SELDOM = ["#amount", "[aria-label=Calibration] summary", "#decision .close"]  # seen at times only
 
 
-def test_the_keyboard_reaches_every_control_in_the_order_of_the_page_and_each_has_a_name(
-    browser, own
-):
+def test_the_keyboard_reaches_every_control_in_the_page_s_order_and_each_has_a_name(browser, own):
     own.put("/v1/models/other", json={})
     opened(browser, own, address="routes/900")
     until(lambda: every(browser, "#decisions button.link"))

@@ -1,7 +1,5 @@
 """deploy/: the compose file, the dashboard and the alerts fit the service as it is."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """The engine against a dictionary: duplicates, reordering, late, unknown, expiry, restart."""
 
-from __future__ import annotations
-
 import math
 import shutil
 import tempfile
@@ -86,9 +84,7 @@ class Machine(RuleBasedStateMachine):
         attributable=st.booleans(),
         cost=st.sampled_from([None, 0.1, 0.7]),
     )
-    def settle(
-        self, name: str, tried: int, succeeded: bool, attributable: bool, cost: float | None
-    ) -> None:
+    def settle(self, name: str, tried: int, succeeded: bool, attributable: bool, cost) -> None:
         costs = None if cost is None else [cost] * tried
         outcome = (tried, succeeded, attributable, costs)
         known = self.decisions.get(name)

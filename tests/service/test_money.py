@@ -1,7 +1,5 @@
 """Money: candidates with prices, outcomes with costs, and sums to the last bit."""
 
-from __future__ import annotations
-
 import io
 import json
 import math
@@ -61,9 +59,7 @@ def test_expected_values_are_those_of_the_prices_also_where_a_policy_ignores_the
     along = payoffs.along([list(KNOWN).index(choice.id) for choice in decision.sequence])
     expected = along.values([choice.optimistic for choice in decision.sequence])
     assert decision.values == pytest.approx(expected.tolist())
-    assert [choice.adds for choice in decision.sequence] == pytest.approx(
-        np.diff(expected).tolist()
-    )
+    assert [choice.adds for choice in decision.sequence] == pytest.approx(np.diff(expected))
     records.create("rand", ModelRequest(policy="rand", max_budget=2))
     blind = records.decide("rand", routed("x"))
     paid = [KNOWN[choice.id][0] for choice in blind.sequence]
@@ -96,9 +92,7 @@ def test_arrays_have_prices_in_candidates_or_beside_ids(engine):
 
 
 @pytest.mark.parametrize("has_prices", [True, False])
-def test_a_decision_explains_itself_in_money_with_the_patience_that_was_learned(
-    records, has_prices
-):
+def test_a_decision_explains_itself_in_money_with_the_learned_patience(records, has_prices):
     candidates = ROUTES if has_prices else list(KNOWN)
     for name in "abc":
         records.decide("r", DecisionRequest(id=name, candidates=candidates, **PAYOFFS))

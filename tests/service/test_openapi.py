@@ -1,13 +1,10 @@
 """The OpenAPI document, the page at /docs and docs/service.md: complete, and what is done."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re
 from collections import Counter
 from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
 
 import msgspec
@@ -24,6 +21,7 @@ from longrank.service import messages
 from longrank.service.http.docs import render
 from longrank.service.http.openapi import tree
 from longrank.service.http.routes import PAGES, ROUTES, Endpoints
+from markup import Markup
 
 NAMES = (
     "not_a_server_error",
@@ -44,9 +42,8 @@ SOME = settings(
 def test_every_call_is_in_the_document_with_its_messages():
     document = tree()
     assert document["openapi"].startswith("3.1")
-    found = {
-        (method.upper(), path) for path, calls in document["paths"].items() for method in calls
-    }
+    paths = document["paths"].items()
+    found = {(method.upper(), path) for path, calls in paths for method in calls}
     assert found == {(call.method, call.path) for call in ROUTES}
     for call in ROUTES:
         operation = document["paths"][call.path][call.method.lower()]
@@ -93,27 +90,6 @@ def test_whatever_is_sent_there_is_no_5xx_and_no_undocumented_answer(http, mode)
 
 
 PAGE = render().body.decode()
-VOID = {"meta", "link"}
-
-
-class Tags(HTMLParser):
-    """The tags of a page, which must be closed in order, and its attributes."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.attributes: list[tuple[str, str]] = []
-        self.names: set[str] = set()
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.names.add(tag)
-        self.attributes += attrs
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
 
 
 def test_every_call_parameter_message_and_field_is_in_it():
@@ -137,15 +113,14 @@ def test_every_call_parameter_message_and_field_is_in_it():
 
 
 def test_it_is_well_formed_its_links_lead_somewhere_and_nothing_is_loaded():
-    tags = Tags(PAGE)
-    assert tags.open == []
-    assert not {"script", "img", "iframe", "object"} & tags.names
-    ids = [value for name, value in tags.attributes if name == "id"]
+    page = Markup(PAGE)
+    assert not {"script", "img", "iframe", "object"} & {tag for tag, _ in page.tags}
+    ids = page.values("id")
     assert len(ids) == len(set(ids))
-    links = {value for name, value in tags.attributes if name in ("href", "src")}
+    links = set(page.values("href", "src"))
     assert {link[1:] for link in links if link[0] == "#"} <= set(ids)
     assert {link for link in links if link[0] != "#"} == {"/", "/openapi.json", "data:,"}
-    assert not [value for name, value in tags.attributes if name in ("style", "onclick")]
+    assert page.values("style", "onclick") == []
 
 
 @pytest.mark.browser

@@ -1,7 +1,5 @@
 """longrank play: the desk routes payments over HTTP, and its page shows what an outage does."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -155,9 +153,7 @@ def test_the_desk_answers_its_own_page_only(panel):
         assert not any(each["down"] for each in client.get("/desk/state").json()["providers"])
 
 
-def test_the_service_has_no_desk_and_without_a_browser_the_picture_says_what_to_do(
-    http, monkeypatch
-):
+def test_the_service_has_no_desk_and_without_a_browser_a_picture_says_what_to_do(http, monkeypatch):
     assert http.get("/desk/state").status_code == 404
     assert "desk" not in http.get("/").text
     monkeypatch.setattr(pictures, "NAMES", ("no-such-browser",))
@@ -238,9 +234,7 @@ def test_an_outage_takes_the_traffic_away_and_the_page_says_what_that_saved(brow
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 3840])
-def test_every_button_of_the_desk_is_pressed_and_a_desk_that_has_closed_is_told(
-    browser, panel, width
-):
+def test_every_button_of_the_desk_works_and_a_desk_that_has_closed_is_told(browser, panel, width):
     url, desk = panel
     screen(browser, width)
     browser.get(url)

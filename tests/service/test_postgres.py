@@ -1,7 +1,5 @@
 """PostgreSQL: several processes on one log; one that stops costs the others little."""
 
-from __future__ import annotations
-
 import json
 import signal
 import threading
@@ -79,9 +77,7 @@ def test_when_a_process_is_gone_another_does_the_upkeep(engines):
     until(lambda: leads(second))
 
 
-def test_a_process_that_is_behind_when_another_drops_goes_on_from_a_snapshot(
-    engines, database, clock
-):
+def test_who_is_behind_when_another_drops_goes_on_from_a_snapshot(engines, database, clock):
     first, second = engines
     follow(engines)
     play(second, count=10, ttl=10.0)

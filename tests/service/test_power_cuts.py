@@ -1,7 +1,5 @@
 """Kills, power cuts, full disks, failing syncs and flipped bits."""
 
-from __future__ import annotations
-
 import numpy as np
 import power
 import pytest
@@ -34,9 +32,7 @@ def test_a_power_cut_loses_nothing_that_was_acknowledged(journal, folder, points
 
 
 @pytest.mark.parametrize("fault", ["full", "broken_sync"])
-def test_what_the_disk_refuses_is_told_and_nothing_is_half_there_when_it_works_again(
-    journal, path, fault
-):
+def test_what_the_disk_refuses_is_told_and_nothing_is_half_there_later(journal, path, fault):
     with Engine(SqliteStore(path, vfs=journal.name)) as engine:
         model = make(engine, "m")
         engine.decide("m", asked("before"))

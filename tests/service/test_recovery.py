@@ -1,7 +1,5 @@
 """Starting again, from snapshots, after dropping: the same bytes, or a refusal."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 

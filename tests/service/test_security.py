@@ -1,7 +1,5 @@
 """Who is refused, and with which code: bad keys, bad bodies, and web pages of elsewhere."""
 
-from __future__ import annotations
-
 import socket
 from contextlib import contextmanager
 
@@ -189,11 +187,7 @@ def test_only_a_name_of_this_machine_reads_anything_but_health(client):
 
 def test_a_page_of_another_origin_or_site_does_nothing(client):
     for origin in ("https://evil.example", "null", "http://127.0.0.1:1", "http://["):
-        for method, target in (
-            ("PUT", "/v1/models/m"),
-            ("POST", "/v1/models/m/keys"),
-            ("GET", "/"),
-        ):
+        for method, target in (("PUT", BASE), ("POST", f"{BASE}/keys"), ("GET", "/")):
             body = MODEL if method == "PUT" else None
             answer = client.request(method, target, json=body, headers={"Origin": origin})
             assert (answer.status_code, "Origin" in answer.json()["detail"]) == (403, True)

@@ -1,7 +1,5 @@
 """`longrank serve`, `doctor` and `backup`, what they log, and what no line of theirs shows."""
 
-from __future__ import annotations
-
 import gc
 import io
 import json
@@ -23,8 +21,6 @@ from typer.testing import CliRunner
 from longrank import cli
 from longrank import service as package
 from longrank.errors import InvalidInput
-from longrank.learners import MaximumLikelihood
-from longrank.learners.base import MIN_PENALTY
 from longrank.service import backup as backups
 from longrank.service.backup import backup
 from longrank.service.doctor import examine
@@ -126,9 +122,7 @@ def test_the_doctor_measures_the_disk_and_reads_the_store(path, folder, command,
     assert (code, "cannot write" in output) == (1, True)
 
 
-def test_the_commands_and_names_of_the_service_are_there(command):
-    for name in ("serve", "doctor"):
-        assert "--store" in command(name, "--help").stdout
+def test_the_names_of_the_service_are_there():
     assert all(getattr(package, name).__doc__ for name in package.__all__)
     with pytest.raises(AttributeError):
         _ = package.nobody
@@ -325,17 +319,3 @@ def test_warnings_and_odd_text_are_lines_of_json(lines, root_logger):
     logged = [json.loads(line) for line in lines.getvalue().splitlines()]
     assert "overflow encountered" in logged[0]["message"]
     assert logged[-1]["message"].endswith("\\udcff")
-
-
-def test_a_fit_with_hardly_any_penalty_ends():
-    learner, rng = MaximumLikelihood(2, penalty=MIN_PENALTY), np.random.default_rng(0)
-
-    def observe():
-        for i in range(30):
-            learner.observe(rng.uniform(-0.5, 0.5, (2, 2)), i % 2 == 0)
-
-    thread = threading.Thread(target=observe, daemon=True)
-    thread.start()
-    thread.join(120)
-    assert not thread.is_alive()
-    assert np.isfinite(learner.weights).all()

@@ -1,7 +1,5 @@
 """Starting and stopping: alive while it replays, and what is in flight is answered."""
 
-from __future__ import annotations
-
 import signal
 import socket
 import threading

@@ -1,7 +1,5 @@
 """The contract of a store and of its writer, over SQLite and PostgreSQL."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -268,9 +266,7 @@ def test_who_cannot_be_told_keeps_nobody_else_from_it(store, model, caplog):
     until(lambda: "could not deliver results: event loop closed" in caplog.text)
 
 
-def test_a_call_that_goes_wrong_leaves_nothing_behind_and_the_next_works_until_it_is_closed(
-    store, model
-):
+def test_a_call_that_goes_wrong_leaves_nothing_and_the_next_works_until_it_is_closed(store, model):
     def wrong(session):
         session.execute("UPDATE models SET name = 'half done'")
         raise ZeroDivisionError("a foreign error")

@@ -1,7 +1,5 @@
 """The pages on warm starts and on shadow mode with a real service, with what doctest skips."""
 
-from __future__ import annotations
-
 import doctest
 from pathlib import Path
 

@@ -147,6 +147,22 @@ _BLOCK = 120  # items that are scored side by side; a power of two would crowd t
 
 
 @compiled
+def _score_block(
+    rows: NDArray[np.floating],
+    weights: Vector,
+    inverse: Matrix,
+    columns: Matrix,
+    part: Vector,
+    means: Vector,
+    widths: Vector,
+) -> None:
+    for item in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            columns[j, item] = rows[item, j]
+    score_columns(columns, weights, inverse, part, means, widths)
+
+
+@compiled
 def score_rows(
     rows: NDArray[np.floating], weights: Vector, inverse: Matrix
 ) -> tuple[Vector, Vector]:
@@ -155,11 +171,8 @@ def score_rows(
     means, widths = np.empty(k), np.empty(k)
     columns, part = np.empty((d, min(k, _BLOCK))), np.empty(min(k, _BLOCK))
     for start in range(0, k, _BLOCK):
-        end = min(start + _BLOCK, k)
-        for item in range(end - start):
-            for j in range(d):
-                columns[j, item] = rows[start + item, j]
-        score_columns(columns, weights, inverse, part, means[start:end], widths[start:end])
+        some = slice(start, min(start + _BLOCK, k))
+        _score_block(rows[some], weights, inverse, columns, part, means[some], widths[some])
     return means, widths
 
 
@@ -186,17 +199,34 @@ def _sift(heap: Order, size: int, at: int, scores: Vector) -> None:
     heap[at] = item
 
 
+_SHORT = 32  # so long an order is sooner made by insertion than with a heap
+
+
+@compiled
+def _insert(scores: Vector, count: int) -> Order:
+    order = np.arange(count)
+    for item in range(scores.shape[0] if count > 0 else 0):
+        at = min(item, count - 1)
+        if item < count or scores[item] > scores[order[at]]:
+            while at > 0 and scores[item] > scores[order[at - 1]]:
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = item
+    return order
+
+
 @compiled
 def top(scores: Vector, count: int) -> Order:
     """Find the largest scores, best first, ties to the lower index. O(k log count)."""
+    if count <= _SHORT:
+        return _insert(scores, count)
     heap = np.arange(count)
     for at in range(count // 2 - 1, -1, -1):
         _sift(heap, count, at, scores)
-    if count > 0:
-        for item in range(count, scores.shape[0]):
-            if scores[item] > scores[heap[0]]:  # an equal one has the higher index
-                heap[0] = item
-                _sift(heap, count, 0, scores)
+    for item in range(count, scores.shape[0]):
+        if scores[item] > scores[heap[0]]:  # an equal one has the higher index
+            heap[0] = item
+            _sift(heap, count, 0, scores)
     for size in range(count - 1, 0, -1):
         heap[0], heap[size] = heap[size], heap[0]
         _sift(heap, size, 0, scores)

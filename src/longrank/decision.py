@@ -161,8 +161,8 @@ class Ranking:
     def _fill(
         self, order: Indices, numbers: Vector, dim: int, tries: int, names: Names | None
     ) -> None:
-        order.setflags(False)  # writeable, which takes twice as long to name
-        numbers.setflags(False)
+        order.setflags(False)  # type: ignore[call-arg]  # "write": by name it takes twice as long
+        numbers.setflags(False)  # type: ignore[call-arg]
         self._order, self._numbers, self._dim, self._tries = order, numbers, dim, tries
         self._names, self._patience, self._stop = names, 1.0, ""
         self._sample, self._prices, self.from_elsewhere = None, None, False

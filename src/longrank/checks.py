@@ -76,10 +76,9 @@ def floats(parameter: str, value: ArrayLike, ndim: int) -> NDArray[np.floating]:
         if array.size == 0 and array.ndim == 1:
             return np.empty((0,) * ndim)
         raise InvalidInput(parameter, f"have {ndim} dimensions", f"shape {array.shape}")
-    flags = array.flags
-    if not flags.writeable and array.nbytes < _COPY_BELOW:
+    if not array.flags.writeable and array.nbytes < _COPY_BELOW:
         return array.copy(order="C")  # a read-only array would compile each kernel once more
-    return array if flags.c_contiguous else np.ascontiguousarray(array)
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
 def vector(parameter: str, value: ArrayLike) -> NDArray[np.float64]:

@@ -69,15 +69,16 @@ def _score_row(row: Vector, weights: Vector, inverse: Matrix, part: Vector) -> t
 
 @compiled
 def score_columns(
-    columns: Matrix, weights: Vector, inverse: Matrix, parts: Matrix, means: Vector, widths: Vector
+    columns: Matrix, weights: Vector, inverse: Matrix, means: Vector, widths: Vector
 ) -> None:
     """Fill the means and widths of rows that are stored as columns. O(n d^2).
 
     No sum runs across items, so vector instructions speed it up without changing a bit. Two rows of
-    M^-1 meet two columns at a time, since loading and storing ``parts``, shape (2, n), costs most.
-    A column that is not there has factors of 0.
+    M^-1 meet two columns at a time, since loading and storing ``parts`` costs most; a column that
+    is not there has factors of 0.
     """
     d, n = weights.shape[0], means.shape[0]
+    parts = np.empty((2, n))
     means[:] = 0.0
     widths[:] = 0.0
     for i in range(0, d, 2):
@@ -145,18 +146,14 @@ _BLOCK = 120  # items that are scored side by side; a power of two would crowd t
 
 @compiled
 def _score_block(
-    rows: NDArray[np.floating],
-    weights: Vector,
-    inverse: Matrix,
-    columns: Matrix,
-    parts: Matrix,
-    means: Vector,
-    widths: Vector,
+    rows: NDArray[np.floating], weights: Vector, inverse: Matrix, means: Vector, widths: Vector
 ) -> None:
-    for item in range(rows.shape[0]):
-        for j in range(rows.shape[1]):
+    n, d = rows.shape
+    columns = np.empty((d, n))
+    for item in range(n):
+        for j in range(d):
             columns[j, item] = rows[item, j]
-    score_columns(columns, weights, inverse, parts, means, widths)
+    score_columns(columns, weights, inverse, means, widths)
 
 
 @compiled
@@ -164,12 +161,11 @@ def score_rows(
     rows: NDArray[np.floating], weights: Vector, inverse: Matrix
 ) -> tuple[Vector, Vector]:
     """Compute the mean and the width of every row. O(k d^2)."""
-    k, d = rows.shape
+    k = rows.shape[0]
     means, widths = np.empty(k), np.empty(k)
-    columns, parts = np.empty((d, min(k, _BLOCK))), np.empty((2, min(k, _BLOCK)))
     for start in range(0, k, _BLOCK):
         some = slice(start, min(start + _BLOCK, k))
-        _score_block(rows[some], weights, inverse, columns, parts, means[some], widths[some])
+        _score_block(rows[some], weights, inverse, means[some], widths[some])
     return means, widths
 
 
@@ -286,12 +282,11 @@ def _score_some(
             _coverage_row(topics[item], remaining, row)
             mean_of[item], width_of[item] = _score_row(row, weights, inverse, part)
         return
-    columns, parts = np.empty((d, n)), np.empty((2, n))
-    means, widths = np.empty(n), np.empty(n)
+    columns, means, widths = np.empty((d, n)), np.empty(n), np.empty(n)
     for at in range(n):
         for i in range(d):
             columns[i, at] = (2.0 * topics[some[at], i] * remaining[i] - 1.0) * scale
-    score_columns(columns, weights, inverse, parts, means, widths)
+    score_columns(columns, weights, inverse, means, widths)
     for at in range(n):
         mean_of[some[at]], width_of[some[at]] = means[at], widths[at]
 

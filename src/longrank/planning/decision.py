@@ -174,9 +174,7 @@ def _finish(
     return _receipt(learner, dealt, chosen[:length], numbers, bound, words)
 
 
-def _last(
-    learner: Learner, payoffs: Payoffs, minimum: int, count: int
-) -> tuple[Indices, Vector, tuple[Any, ...]]:
+def _last(learner: Learner, payoffs: Payoffs, minimum: int, count: int) -> tuple[Any, ...]:
     """Return what :func:`longrank.kernels.decide` fills, and its last argument, which has both.
 
     It fills an order of ``count`` tries, and the numbers of a receipt.

@@ -161,10 +161,10 @@ class Ranking:
     def _fill(
         self, order: Indices, numbers: Vector, dim: int, tries: int, names: Names | None
     ) -> None:
-        order.setflags(write=False)
-        numbers.setflags(write=False)
-        self._order, self._numbers, self._dim, self._names = order, numbers, dim, names
-        self._tries, self._patience, self._stop = tries, 1.0, ""
+        order.setflags(False)  # type: ignore[call-arg]  # "write": by name it takes twice as long
+        numbers.setflags(False)  # type: ignore[call-arg]
+        self._order, self._numbers, self._dim, self._tries = order, numbers, dim, tries
+        self._names, self._patience, self._stop = names, 1.0, ""
         self._sample, self._prices, self.from_elsewhere = None, None, False
 
     @classmethod
@@ -173,7 +173,7 @@ class Ranking:
     ) -> Ranking:
         """Wrap what :func:`longrank.kernels.decide` filled; ``order`` is cut to its length."""
         ranking = cls.__new__(cls)
-        ranking._fill(order, numbers, dim, numbers.shape[0] // (3 + dim), names)
+        ranking._fill(order, numbers, dim, len(numbers) // (3 + dim), names)
         return ranking
 
     @classmethod
@@ -201,7 +201,7 @@ class Ranking:
             self.probabilities[kept],
             self.estimates[kept],
             self.values,
-            self._dense[kept],
+            self._dense(len(self))[kept],
             None if self._names is None else self._names.take(kept.tolist()),
             None if self._prices is None else self._prices.take(kept.tolist()),
         ).planned(self._patience, self._stop, self._sample)
@@ -349,13 +349,12 @@ class Ranking:
     def parts(self) -> Parts:
         """Return all that is stored of it, in one call."""
         numbers, s, n = self._numbers, len(self._order), self._tries
-        start, dim = 3 * n + 1, self._dim
         return Parts(
             self._order,
             numbers[:s],
             numbers[n : n + s],
-            numbers[2 * n : start],
-            numbers[start : start + s * dim].reshape(s, dim),
+            numbers[2 * n : 3 * n + 1],
+            self._dense(s),
             self._names,
             self._prices,
             self._sample,
@@ -365,13 +364,11 @@ class Ranking:
         """Return the first ``count`` rows of the features."""
         if self._names is not None and self._names.rows is not None:
             return self._names.rows.take(slice(count))
-        return self._dense[:count]
+        return self._dense(count)
 
-    @property
-    def _dense(self) -> NDArray[np.float64]:
-        numbers, dim = self._numbers, self._dim
-        count, start = len(self._order), 3 * self._tries + 1
-        return numbers[start : start + count * dim].reshape(count, dim)
+    def _dense(self, count: int) -> NDArray[np.float64]:
+        start, dim = 3 * self._tries + 1, self._dim
+        return self._numbers[start : start + count * dim].reshape(count, dim)
 
     def __len__(self) -> int:
         return len(self._order)

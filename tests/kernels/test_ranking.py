@@ -56,13 +56,13 @@ def test_means_and_widths_are_those_of_the_formula(dtype):
 
 
 SCORES = {
-    "random": np.random.default_rng(3).normal(size=40),
-    "tied": np.random.default_rng(4).integers(0, 3, 40).astype(float),
+    "random": np.random.default_rng(3).normal(size=80),
+    "tied": np.random.default_rng(4).integers(0, 3, 80).astype(float),
     "all equal": np.zeros(17),
     "signed zeros": np.array([0.0, -0.0, 0.0, -0.0, 1.0, -0.0]),
     "infinite": np.array([-np.inf, 1.0, np.inf, -np.inf, np.inf, 0.0]),
-    "rising": np.arange(20.0),
-    "falling": -np.arange(20.0),
+    "rising": np.arange(80.0),
+    "falling": -np.arange(80.0),
     "one": np.array([2.0]),
     "none": np.empty(0),
 }

@@ -56,4 +56,4 @@ from longrank.kernels.tabular import (
     guide,
     normal_scores,
 )
-from longrank.kernels.update import learn_costs, observe_cascade, observe_row
+from longrank.kernels.update import learn_costs, observe_cascade

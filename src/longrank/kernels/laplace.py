@@ -9,7 +9,7 @@ import numpy as np
 from longrank.arrays import Matrix, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.link import LOGISTIC, exponential, slope
-from longrank.kernels.update import shrink, shrink_times, times_row
+from longrank.kernels.update import mean_and_square, shrink, shrink_times, times_row
 
 
 @compiled
@@ -92,16 +92,6 @@ def foreseen_failure(mean: float, square: float) -> tuple[float, float]:
 
 
 @compiled
-def _mean_and_square(weights: Vector, row: Vector, direction: Vector) -> tuple[float, float]:
-    """Compute w.x and x' M^-1 x, given M^-1 x: together, since each addition waits for the last."""
-    mean, square = 0.0, 0.0
-    for i in range(row.shape[0]):
-        mean += weights[i] * row[i]
-        square += row[i] * direction[i]
-    return mean, square
-
-
-@compiled
 def forget(inverse: Matrix, prior: float, share: float) -> None:
     """Mix the covariance of the belief with that of the prior, I / prior. O(d^2)."""
     for i in range(inverse.shape[0]):
@@ -125,7 +115,7 @@ def laplace_cascade(
     if n:
         times_row(inverse, rows[0], direction)
     for i in range(n):
-        mean, square = _mean_and_square(weights, rows[i], direction)
+        mean, square = mean_and_square(weights, rows[i], direction)
         g = implicit_residual(mean, square, succeeded and i == last)
         for j in range(weights.shape[0]):
             weights[j] += g * direction[j]

@@ -165,7 +165,7 @@ def _tighten_some(
         part = some[start : start + BLOCK]
         n = part.shape[0]
         means, widths, nothing = np.empty(n), np.empty(n), np.zeros(columns.shape[0])
-        score_columns(_gather(columns, part), nothing, inverse, np.empty(n), means, widths)
+        score_columns(_gather(columns, part), nothing, inverse, means, widths)
         for i in range(n):
             if not certain[part[i]]:
                 squares[part[i]] = widths[i] * widths[i] * _ROUNDING

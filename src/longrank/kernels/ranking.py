@@ -69,44 +69,42 @@ def _score_row(row: Vector, weights: Vector, inverse: Matrix, part: Vector) -> t
 
 @compiled
 def score_columns(
-    columns: Matrix, weights: Vector, inverse: Matrix, part: Vector, means: Vector, widths: Vector
+    columns: Matrix, weights: Vector, inverse: Matrix, means: Vector, widths: Vector
 ) -> None:
     """Fill the means and widths of rows that are stored as columns. O(n d^2).
 
-    No sum runs across items, so vector instructions speed it up without changing a bit.
+    No sum runs across items, so vector instructions speed it up without changing a bit. Two rows of
+    M^-1 meet two columns at a time, since loading and storing ``parts`` costs most; a column that
+    is not there has factors of 0.
     """
     d, n = weights.shape[0], means.shape[0]
+    parts = np.empty((2, n))
     means[:] = 0.0
     widths[:] = 0.0
-    for i in range(d):
-        own, weight, diagonal = columns[i], weights[i], inverse[i, i]
-        j, end = i + 1, d
-        while end > j and inverse[end - 1, i] == 0.0:  # adds nothing
-            end -= 1
-        if j == end:  # always so before anything is learned
-            for item in range(n):
-                means[item] += own[item] * weight
-                widths[item] += own[item] * (own[item] * diagonal)
-            continue
+    for i in range(0, d, 2):
+        k, second = min(i + 1, d - 1), 1.0 if i + 1 < d else 0.0
+        own, other, weight, weight_k = columns[i], columns[k], weights[i], weights[k] * second
+        a, b, c = inverse[i, i], 2.0 * inverse[k, i] * second, inverse[k, k] * second
+        j, end = i + 2, d
+        while end > j and inverse[end - 1, i] == 0.0 and inverse[end - 1, k] == 0.0:
+            end -= 1  # adds nothing
         for item in range(n):
-            means[item] += own[item] * weight
-            part[item] = own[item] * diagonal
-        while j + 4 <= end:  # four at a time, since loading and storing ``part`` costs most
-            a, b = 2.0 * inverse[j, i], 2.0 * inverse[j + 1, i]
-            c, e = 2.0 * inverse[j + 2, i], 2.0 * inverse[j + 3, i]
-            first, second = columns[j], columns[j + 1]
-            third, fourth = columns[j + 2], columns[j + 3]
-            for item in range(n):
-                total = (part[item] + first[item] * a) + second[item] * b
-                part[item] = (total + third[item] * c) + fourth[item] * e
-            j += 4
+            x, y = own[item], other[item]
+            means[item] = (means[item] + x * weight) + y * weight_k
+            parts[0, item], parts[1, item] = x * a + y * b, y * c
         while j < end:
-            twice, other = 2.0 * inverse[j, i], columns[j]
+            m, twice = min(j + 1, d - 1), 2.0 if j + 1 < end else 0.0
+            a, b = 2.0 * inverse[j, i], twice * inverse[m, i]
+            c, e = 2.0 * inverse[j, k] * second, twice * inverse[m, k] * second
+            first, last = columns[j], columns[m]
             for item in range(n):
-                part[item] += other[item] * twice
-            j += 1
+                x, y = first[item], last[item]
+                parts[0, item] = (parts[0, item] + x * a) + y * b
+                parts[1, item] = (parts[1, item] + x * c) + y * e
+            j += 2
         for item in range(n):
-            widths[item] += own[item] * part[item]
+            x, y = own[item] * parts[0, item], other[item] * parts[1, item]
+            widths[item] = (widths[item] + x) + y
     for item in range(n):
         widths[item] = math.sqrt(max(widths[item], 0.0))
 
@@ -147,19 +145,27 @@ _BLOCK = 120  # items that are scored side by side; a power of two would crowd t
 
 
 @compiled
+def _score_block(
+    rows: NDArray[np.floating], weights: Vector, inverse: Matrix, means: Vector, widths: Vector
+) -> None:
+    n, d = rows.shape
+    columns = np.empty((d, n))
+    for item in range(n):
+        for j in range(d):
+            columns[j, item] = rows[item, j]
+    score_columns(columns, weights, inverse, means, widths)
+
+
+@compiled
 def score_rows(
     rows: NDArray[np.floating], weights: Vector, inverse: Matrix
 ) -> tuple[Vector, Vector]:
     """Compute the mean and the width of every row. O(k d^2)."""
-    k, d = rows.shape
+    k = rows.shape[0]
     means, widths = np.empty(k), np.empty(k)
-    columns, part = np.empty((d, min(k, _BLOCK))), np.empty(min(k, _BLOCK))
     for start in range(0, k, _BLOCK):
-        end = min(start + _BLOCK, k)
-        for item in range(end - start):
-            for j in range(d):
-                columns[j, item] = rows[start + item, j]
-        score_columns(columns, weights, inverse, part, means[start:end], widths[start:end])
+        some = slice(start, min(start + _BLOCK, k))
+        _score_block(rows[some], weights, inverse, means[some], widths[some])
     return means, widths
 
 
@@ -186,17 +192,34 @@ def _sift(heap: Order, size: int, at: int, scores: Vector) -> None:
     heap[at] = item
 
 
+_SHORT = 32  # so long an order is sooner made by insertion than with a heap
+
+
+@compiled
+def _insert(scores: Vector, count: int) -> Order:
+    order = np.arange(count)
+    for item in range(scores.shape[0] if count > 0 else 0):
+        at = min(item, count - 1)
+        if item < count or scores[item] > scores[order[at]]:
+            while at > 0 and scores[item] > scores[order[at - 1]]:
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = item
+    return order
+
+
 @compiled
 def top(scores: Vector, count: int) -> Order:
     """Find the largest scores, best first, ties to the lower index. O(k log count)."""
+    if count <= _SHORT:
+        return _insert(scores, count)
     heap = np.arange(count)
     for at in range(count // 2 - 1, -1, -1):
         _sift(heap, count, at, scores)
-    if count > 0:
-        for item in range(count, scores.shape[0]):
-            if scores[item] > scores[heap[0]]:  # an equal one has the higher index
-                heap[0] = item
-                _sift(heap, count, 0, scores)
+    for item in range(count, scores.shape[0]):
+        if scores[item] > scores[heap[0]]:  # an equal one has the higher index
+            heap[0] = item
+            _sift(heap, count, 0, scores)
     for size in range(count - 1, 0, -1):
         heap[0], heap[size] = heap[size], heap[0]
         _sift(heap, size, 0, scores)
@@ -259,12 +282,11 @@ def _score_some(
             _coverage_row(topics[item], remaining, row)
             mean_of[item], width_of[item] = _score_row(row, weights, inverse, part)
         return
-    columns, part = np.empty((d, n)), np.empty(n)
-    means, widths = np.empty(n), np.empty(n)
+    columns, means, widths = np.empty((d, n)), np.empty(n), np.empty(n)
     for at in range(n):
         for i in range(d):
             columns[i, at] = (2.0 * topics[some[at], i] * remaining[i] - 1.0) * scale
-    score_columns(columns, weights, inverse, part, means, widths)
+    score_columns(columns, weights, inverse, means, widths)
     for at in range(n):
         mean_of[some[at]], width_of[some[at]] = means[at], widths[at]
 

@@ -68,36 +68,13 @@ def shrink_times(
 
 
 @compiled
-def observe_row(
-    weights: Vector,
-    inverse: Matrix,
-    row: Vector,
-    success: bool,
-    radius: float,
-    rate: float,
-    link: int,
-    direction: Vector,
-) -> None:
-    """Learn from one observed item: step 5 of Algorithm 1. O(d^2).
-
-    Projects w onto |w.x| <= radius in the norm of M, adds x x' to M, and takes the Newton step.
-    With radius infinite, rate 1 and the linear curve it is recursive least squares.
-    """
-    square = times_row(inverse, row, direction)
-    mean = 0.0
+def mean_and_square(weights: Vector, row: Vector, direction: Vector) -> tuple[float, float]:
+    """Compute w.x and x' M^-1 x, given M^-1 x: together, since each addition waits for the last."""
+    mean, square = 0.0, 0.0
     for i in range(row.shape[0]):
         mean += weights[i] * row[i]
-    if abs(mean) > radius and square > _NOTHING:
-        edge = math.copysign(radius, mean)
-        shift = (mean - edge) / square
-        for i in range(row.shape[0]):
-            weights[i] -= shift * direction[i]
-        mean = edge
-    per = 1.0 / (1.0 + square)  # the new M^-1 x is direction * per
-    shrink(inverse, direction, per)
-    step = rate * residual(link, mean, success) * per
-    for i in range(row.shape[0]):
-        weights[i] += step * direction[i]
+        square += row[i] * direction[i]
+    return mean, square
 
 
 @compiled
@@ -110,13 +87,33 @@ def observe_cascade(
     rate: float,
     link: int,
 ) -> None:
-    """Learn from a cascade: all items failed, except the last one if ``succeeded``. O(n d^2)."""
-    direction = np.empty(weights.shape[0])
-    last = rows.shape[0] - 1
-    for i in range(rows.shape[0]):
-        observe_row(
-            weights, inverse, rows[i], succeeded and i == last, radius, rate, link, direction
-        )
+    """Learn from a cascade: all items failed, except the last one if ``succeeded``. O(n d^2).
+
+    For every row, step 5 of Algorithm 1: projects w onto |w.x| <= radius in the norm of M, adds
+    x x' to M, and takes the Newton step. With radius infinite, rate 1 and the linear curve it is
+    recursive least squares.
+    """
+    n, last = rows.shape[0], rows.shape[0] - 1
+    direction, following = np.empty(weights.shape[0]), np.empty(weights.shape[0])
+    if n:
+        times_row(inverse, rows[0], direction)
+    for i in range(n):
+        mean, square = mean_and_square(weights, rows[i], direction)
+        if abs(mean) > radius and square > _NOTHING:
+            edge = math.copysign(radius, mean)
+            shift = (mean - edge) / square
+            for j in range(weights.shape[0]):
+                weights[j] -= shift * direction[j]
+            mean = edge
+        per = 1.0 / (1.0 + square)  # the new M^-1 x is direction * per
+        step = rate * residual(link, mean, succeeded and i == last) * per
+        for j in range(weights.shape[0]):
+            weights[j] += step * direction[j]
+        if i == last:
+            shrink(inverse, direction, per)
+        else:
+            shrink_times(inverse, direction, per, rows[i + 1], following)
+            direction, following = following, direction
 
 
 @compiled
@@ -144,10 +141,8 @@ def learn_costs(
     direction = np.empty(weights.shape[0])
     for at in range(rows.shape[0]):
         row = rows[at]
-        square = times_row(inverse, row, direction)
-        score = 0.0
-        for i in range(row.shape[0]):
-            score += weights[i] * row[i]
+        times_row(inverse, row, direction)
+        score, square = mean_and_square(weights, row, direction)
         g = cost_residual(score, square, costs[at], dispersion)
         shrink(inverse, direction, 1.0 / (dispersion + square))
         for i in range(row.shape[0]):

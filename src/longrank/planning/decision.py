@@ -116,13 +116,13 @@ def _decide_plain(learner: Learner, dealt: Round, bonus: float) -> Ranking:
     if rows.size >= LARGE:
         checked = not isinstance(candidates, Unchecked)
         return _finish(learner, dealt, find_best(rows, learner.belief(), bonus, count, checked))
-    *_, chosen, numbers, patience = last = _last(learner, payoffs, minimum, count)
+    chosen, numbers, last = _last(learner, payoffs, minimum, count)
     length = kernels.decide_plain(
         rows, learner.weights, learner.inverse, bonus, learner.link.ceiling, last
     )
     sample = features.carried(candidates) if features.grows else None
     ranking = Ranking.from_buffer(chosen[:length], numbers, learner.dim)
-    return ranking.planned(patience, "", sample)
+    return ranking.planned(payoffs.patience, "", sample)
 
 
 def _decide_looking(learner: Learner, dealt: Round, optimism: Optimism) -> Ranking:
@@ -135,7 +135,7 @@ def _decide_looking(learner: Learner, dealt: Round, optimism: Optimism) -> Ranki
     if len(items) > few and len(items) > (few := kernels.count_contenders(count)):
         some = find_looked_at(candidates, looks, belief, settings, few)
         items, looks = items[some], looks[some]
-    *_, chosen, numbers, _ = last = _last(learner, payoffs, minimum, count)
+    chosen, numbers, last = _last(learner, payoffs, minimum, count)
     given = items, candidates.view, belief.weights, belief.inverse, looks, settings
     length = kernels.decide_looking(*given, optimism.foresight, last)
     if some is not None:
@@ -149,7 +149,7 @@ def _decide_records(learner: Learner, dealt: Round, optimism: Optimism) -> Ranki
     rows, belief = features.rows(candidates), learner.belief()
     assert isinstance(belief, SparseBelief)
     plan, bonuses = rows.plan, _bonuses(optimism, len(rows))
-    *_, chosen, numbers, _ = last = _last(learner, payoffs, minimum, count)
+    chosen, numbers, last = _last(learner, payoffs, minimum, count)
     labels = plan.labels, len(plan.names)
     given = rows.arrays(), plan[:3], belief.table, *labels, bonuses, belief.ceiling
     length, keys, own, added = kernels.decide_sparse(*given, last)
@@ -165,7 +165,7 @@ def _finish(
     order, rows, means, scores = greedy
     payoffs, minimum = dealt.payoffs, dealt.minimum
     paid = payoffs.along(order) if payoffs.has_prices else payoffs
-    *_, chosen, numbers, _ = last = _last(learner, paid, minimum, len(order))
+    chosen, numbers, last = _last(learner, paid, minimum, len(order))
     rows = np.empty((len(order), 0)) if learner.sparse else rows
     length = kernels.decide(order, rows, means, scores, last)
     if minimum and payoffs.has_prices:
@@ -175,13 +175,13 @@ def _finish(
 
 
 def _last(learner: Learner, payoffs: Payoffs, minimum: int, count: int) -> tuple[Any, ...]:
-    """Return the last argument of every kernel that decides: see :func:`longrank.kernels.decide`.
+    """Return what :func:`longrank.kernels.decide` fills, and its last argument, which has both.
 
-    Before the patience come what it fills: an order of ``count`` tries, and a receipt's numbers.
+    It fills an order of ``count`` tries, and the numbers of a receipt.
     """
     chosen, numbers = np.empty(count, np.int64), np.empty(count * (3 + learner.dim) + 1)
     rewards, losses, link = payoffs.rewards, payoffs.losses, learner.link.code
-    return rewards, losses, link, minimum, chosen, numbers, payoffs.patience
+    return chosen, numbers, (rewards, losses, link, minimum, chosen, numbers, payoffs.patience)
 
 
 def _receipt(

@@ -59,7 +59,8 @@ def _pays(dealt: Round) -> Round:
     if not dealt.minimum:
         return dealt
     costs, values, rewards, losses, _ = dealt.payoffs.prices(len(dealt.candidates))
-    return dealt._replace(minimum=int((rewards[0] + values - costs > losses[0]).any()))
+    pays = (rewards[0] + values - costs > losses[0]).any()
+    return dealt if pays else dealt._replace(minimum=0)
 
 
 def _greedy(learner: Learner, dealt: Round, optimism: Optimism) -> Greedy:

@@ -31,6 +31,7 @@ from longrank.policies.base import (
 from longrank.schema import Schema, positions
 
 _PART = 1 << 12  # candidates whose costs are expected at once
+_HOPE = 2.0  # deviations above the means at which a probe must be worth its length
 _GOING = 10.0  # failures after which every cascade went on, counted in advance
 
 
@@ -98,12 +99,17 @@ class LearningPolicy(Policy):
         probe: bool = True,
     ) -> Ranking:
         dealt = self._deal(items, payoffs, budget, context)
-        if probe and self.probing and self.given_up and kernels.probe_is_due(self.given_up):
-            dealt = dealt._replace(minimum=min(1, dealt.tries))
+        drawn_by = rng
         if self.rng is None:
-            return self._decide(dealt, None)
-        drawn_by = rng if isinstance(rng, np.random.Generator) else self._generator(rng)
-        return self._decide(dealt, drawn_by)
+            drawn_by = None
+        elif not isinstance(rng, np.random.Generator):
+            drawn_by = self._generator(rng)
+        ranking = self._decide(dealt, drawn_by)
+        if probe and self.probing and not len(ranking) and kernels.probe_is_due(self.given_up):
+            hopeful = decide(self.learner, dealt, Optimism(_HOPE, foresight=self.foresight))
+            minimum = min(max(len(hopeful), 1), dealt.tries)
+            ranking = self._decide(dealt._replace(minimum=minimum), drawn_by)
+        return ranking
 
     def _deal(
         self, items: Candidates, payoffs: Payoffs, budget: int | None, context: Context | None
@@ -179,7 +185,7 @@ class LearningPolicy(Policy):
 
         A probe counts as well: without it the policy would have given up.
         """
-        if not self.probing or len(ranking) > 1 or len(ranking.values) == 1:
+        if not self.probing or len(ranking.values) == 1:
             return False
         gave_up = bool(ranking.value <= ranking.values[0])
         self.given_up += gave_up

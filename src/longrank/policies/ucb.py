@@ -71,10 +71,11 @@ class UCB(ConfidenceBound):
         value; tuned runs use 1e-9 to 10.
     probing
         Whether to escape the give-up trap: with constant exploration, once giving up immediately
-        looks best, nothing is observed any more, so nothing changes. With probing, the
-        best-looking item is tried anyway after 1 to 16, 18, 20, ..., 32, 36, ... give-ups, and
-        from 256 on after every 32, without end. If giving up is right, each probe costs at most
-        losses[0] - losses[1].
+        looks best, nothing is observed any more, so nothing changes. With probing, it plays
+        anyway after 1 to 16, 18, 20, ..., 32, 36, ... give-ups, and from 256 on after every 32,
+        without end: as many items, at least one, as would be best if every item were two
+        standard deviations better than expected. So probes are long where little is known, and
+        short where giving up is known to be right.
     foresight
         How many failures to foresee, 0 for none. The item at a position is tried only if all
         items above it failed, so it is chosen by what would be believed then: items similar to a

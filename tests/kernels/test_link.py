@@ -15,6 +15,7 @@ from longrank.kernels.link import (
     PROBIT,
     densities,
     exponential,
+    logarithm,
     normal_distribution,
     probabilities,
     probability,
@@ -36,6 +37,13 @@ def test_exponential_is_within_two_units_in_the_last_place():
     for low, high in ranges:
         numbers += [low, high, *np.random.default_rng(1).uniform(low, high, 4000).tolist()]
     assert max(ulps(exponential(x), math.exp(x)) for x in numbers) <= 2.0
+
+
+def test_logarithm_is_within_one_unit_in_the_last_place():
+    rng, numbers = np.random.default_rng(1), [5e-324, 1e-300, 0.5, 0.7071067811865476, 2.0, 1e300]
+    numbers += [*rng.random(4000), *rng.normal(1.0, 1e-3, 4000), *np.nextafter(1.0, [0.0, 2.0])]
+    assert max(ulps(logarithm(x), math.log(x)) for x in numbers) <= 1.0
+    assert logarithm(1.0) == 0.0
 
 
 def test_exponential_and_normal_distribution_are_exact_at_their_ends():

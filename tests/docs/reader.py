@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -93,12 +92,6 @@ def bash(script: str, folder: Path, variables: dict[str, str]) -> str:
         raise
     assert process.returncode == 0, f"{script}\n{printed}\n{errors}"
     return printed
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def wait_for(address: str, server: subprocess.Popen) -> None:

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 import typer
 from pages import DOCS, FENCE, README, ROOT, blocks, pages
-from reader import bare, bash, clone, commands, environment, free_port, wait_for
+from reader import bare, bash, clone, commands, environment, wait_for
+from serving import free_port
 
 from longrank import Payoffs, cli, recommended
 from longrank.logs import write

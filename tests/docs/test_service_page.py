@@ -7,7 +7,8 @@ import os
 import subprocess
 
 from pages import DOCS, blocks
-from reader import bash, environment, free_port, wait_for
+from reader import bash, environment, wait_for
+from serving import free_port
 
 ADMIN = "a-key-for-the-administrator"
 READ = 'curl $URL/v1/models/routes/decisions/payment-18 -H "$KEY"'

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 from pages import DOCS, Block, blocks
-from reader import bare, bash, clone, environment, free_port, wait_for
+from reader import bare, bash, clone, environment, wait_for
+from serving import free_port
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 STEPS = [

@@ -28,6 +28,7 @@ from longrank.service.store.store import Store
 DIM = 3
 ADMIN = "the-administrators-key-of-the-tests"
 MODEL = {"policy": "ind", "dim": DIM, "max_budget": 5}
+PATIENT = dict.fromkeys(("header_timeout", "body_timeout", "idle_timeout"), 600.0)
 HELD: list[socket.socket] = []  # one for each port that was given out
 
 
@@ -155,7 +156,7 @@ def served(app, **limits) -> Iterator[str]:
     """The address of an application that is served in a thread as the service's is."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    server = make_server(app, Limits(**limits))
+    server = make_server(app, Limits(**PATIENT | limits))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

@@ -232,6 +232,7 @@ def within(seconds, work):
     return results[0]
 
 
+@pytest.mark.usefixtures("hurried")
 def test_a_process_stopped_within_a_transaction_holds_up_no_write(engines):
     first, second = engines
     with stopped_within(first.store, "UPDATE counter SET seq = seq + 1") as session:
@@ -242,6 +243,7 @@ def test_a_process_stopped_within_a_transaction_holds_up_no_write(engines):
     assert second.model("m").stats.decisions == 1
 
 
+@pytest.mark.usefixtures("hurried")
 def test_no_write_waits_forever_for_a_lock(engines, database):
     """The holder is no process of ours, so that nothing ends its session."""
     _, second = engines
@@ -269,6 +271,7 @@ def test_a_starting_process_takes_no_lock_that_writers_wait_for(database):
         within(PATIENCE, lambda: PostgresStore(database)).close()
 
 
+@pytest.mark.usefixtures("hurried")
 def test_a_stopped_process_loses_its_lease_and_can_save_nothing_when_it_is_woken(engines):
     first, second = engines
     model = first.model("m")

@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 from serving import service, until
 from test_console import errors, screen, text
+from typer.testing import CliRunner
 
+from longrank import cli
 from longrank.service.play import Desk, Panel, traffic
 from longrank.service.play import picture as pictures
 from longrank.simulation.desk import PaymentDesk, fixed_list
@@ -174,6 +176,24 @@ def command(*arguments):
     )  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interruption_that_a_finaliser_swallows_ends_the_game_all_the_same(monkeypatch):
+    route = Desk.route
+
+    class Fragile:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    def routed(desk):
+        route(desk)
+        if desk.money.payments == 3:
+            Fragile()
+
+    monkeypatch.setattr(Desk, "route", routed)
+    ended = CliRunner().invoke(cli.app, ["play", "--no-browser", "--rate", "50", "--seconds", "9"])
+    assert "\n3 simulated payments" in ended.output, ended.output
+
+
 def press(browser, selector):
     found = browser.find_element(By.CSS_SELECTOR, f"#desk {selector}")
     browser.execute_script("arguments[0].click()", found)
@@ -228,8 +248,12 @@ def test_an_outage_takes_the_traffic_away_and_the_page_says_what_that_saved(brow
         until(lambda: browser.execute_script(same))
         assert errors(browser) == []
     finally:
-        playing.send_signal(signal.SIGINT)
-        output, complaints = playing.communicate(timeout=120)
+        with playing:
+            playing.send_signal(signal.SIGINT)
+            try:
+                output, complaints = playing.communicate(timeout=120)
+            finally:
+                playing.kill()
     assert playing.returncode == 0, complaints
     assert "simulated payments. longrank earned" in output
     assert "perfect knowledge would have earned" in output

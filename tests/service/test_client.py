@@ -34,7 +34,7 @@ def items():
 
 @pytest.fixture
 def client(http):
-    with Client(str(http.base_url), ADMIN, timeout=120.0, retries=2) as client:
+    with Client(str(http.base_url), ADMIN, timeout=120.0, retries=50) as client:
         client.create_model("m", dim=DIM, policy="ind", max_budget=5)
         yield client
 

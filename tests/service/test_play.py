@@ -176,6 +176,7 @@ def command(*arguments):
     )  # fmt: skip
 
 
+@pytest.mark.usefixtures("root_logger")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interruption_that_a_finaliser_swallows_ends_the_game_all_the_same(monkeypatch):
     route = Desk.route
@@ -195,8 +196,7 @@ def test_an_interruption_that_a_finaliser_swallows_ends_the_game_all_the_same(mo
 
 
 def press(browser, selector):
-    found = browser.find_element(By.CSS_SELECTOR, f"#desk {selector}")
-    browser.execute_script("arguments[0].click()", found)
+    browser.execute_script("document.querySelector(arguments[0]).click()", f"#desk {selector}")
 
 
 def said(browser, selector):

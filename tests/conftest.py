@@ -7,12 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from every_part import LEARNERS, POLICIES
 from longrank.testing import Rounds
 
-settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
+SLOW = [HealthCheck.too_slow]  # of a busy machine
+settings.register_profile(
+    "fixed", derandomize=True, deadline=None, database=None, suppress_health_check=SLOW
+)
 settings.load_profile("fixed")
 
 

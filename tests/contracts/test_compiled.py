@@ -5,7 +5,7 @@ import pytest
 
 from longrank.kernels.behind import behind
 from longrank.kernels.compilation import using
-from longrank.policies import registry
+from longrank.policies import Randomised, registry
 from longrank.testing import DIM, MAX_BUDGET, RecordRounds, Rounds
 
 pytestmark = pytest.mark.compiled
@@ -25,11 +25,14 @@ def make(name: str, rounds: type[Rounds]):
 
 
 def play(policy, rounds: type[Rounds], numbers: range) -> list[bytes]:
-    """Rank and learn, with prices in every other round; the receipts."""
+    """Rank and learn, with prices in every other round; the receipts, and the chances."""
     receipts = []
     for t in numbers:
         dealt = rounds.deal_priced(t) if t % 2 else rounds.deal(t)
         ranking = policy.rank(*dealt, **rounds.given(t))
+        if isinstance(policy, Randomised):
+            chances = policy.choices(*dealt[:2], ranking.order, *dealt[2:], **rounds.given(t))
+            receipts.append(chances.tobytes())
         policy.learn(ranking, rounds.happen(t, ranking))
         receipts.append(ranking.to_bytes())
     return receipts

@@ -40,7 +40,7 @@ logging.basicConfig(level=logging.INFO, stream=sys.stderr)
 from longrank.kernels.behind import behind
 from longrank.kernels.length import probe_is_due
 behind.begin()
-first, end = probe_is_due(16), time.monotonic() + 300
+first, end = probe_is_due(16), time.monotonic() + 600
 while not behind.ready and not behind.failed and time.monotonic() < end:
     assert probe_is_due(16) == first
 assert behind.ready and not behind.failed, behind.failed
@@ -54,7 +54,7 @@ def run(code: str, **more: str) -> str:
     own = {"LONGRANK_KERNELS": "auto", "NUMBA_DISABLE_JIT": "0"} | more
     command = [sys.executable, "-c", code]
     done = subprocess.run(
-        command, env=os.environ | own, capture_output=True, text=True, check=False, timeout=600
+        command, env=os.environ | own, capture_output=True, text=True, check=False, timeout=1800
     )
     assert done.returncode == 0, done.stderr
     return done.stderr
@@ -94,7 +94,7 @@ def test_threads_that_need_a_kernel_at_once_share_its_dispatcher(monkeypatch):
 
     def when_both_ask(*given):
         for _ in range(0 if made else 2):
-            assert lock.asked.acquire(timeout=60)
+            assert lock.asked.acquire(timeout=120)
         made.append(dispatcher(*given))
         return made[-1]
 
@@ -123,7 +123,7 @@ def test_everything_works_without_numba():
     absent += "import importlib.util as u; was = u.find_spec\n"
     absent += "u.find_spec = lambda name, *more: None if name == 'numba' else was(name, *more)\n"
     begun = "from longrank.kernels.behind import behind; behind.begin()\n"
-    run(absent + begun + FIVE_LINES + "behind._thread.join(60); assert not behind.ready")
+    run(absent + begun + FIVE_LINES + "behind._thread.join(120); assert not behind.ready")
 
 
 class Pair(NamedTuple):

@@ -13,6 +13,7 @@ from longrank.kernels.link import (
     PROBIT,
     densities,
     exponential,
+    logarithm,
     normal_distribution,
     probabilities,
     probability,
@@ -28,12 +29,15 @@ def ulps(found: float, true: float) -> float:
     return abs(found - true) / math.ulp(true)
 
 
-def test_exponential_is_within_two_units_in_the_last_place():
+def test_exponential_and_logarithm_are_within_two_units_in_the_last_place():
     numbers = [n * math.log(2.0) / 2.0 for n in range(-2149, 2048)]
     ranges = (-745.1, 709.78), (-1.0, 1.0), (-1e-9, 1e-9), (-745.13, -708.0), (709.0, 709.782712893)
     for low, high in ranges:
         numbers += [low, high, *np.random.default_rng(1).uniform(low, high, 4000).tolist()]
     assert max(ulps(exponential(x), math.exp(x)) for x in numbers) <= 2.0
+    numbers = [math.exp(0.5 * x) for x in numbers] + [math.sqrt(0.5), 5e-324, 1e300]
+    assert max(ulps(logarithm(x), math.log(x)) for x in numbers if x != 1.0) <= 1.0
+    assert logarithm(1.0) == 0.0
 
 
 def test_exponential_and_normal_distribution_are_exact_at_their_ends():

@@ -38,11 +38,11 @@ class Cluster:
 
     def start(self) -> None:
         log = self.folder / "log"
-        self._run("pg_ctl", "-D", str(self.data), "-l", str(log), "-w", "-t", "60", "start")
+        self._run("pg_ctl", "-D", str(self.data), "-l", str(log), "-w", "-t", "600", "start")
 
     def stop(self, mode: str = "immediate") -> None:
         """``immediate`` is as if the machine had died."""
-        self._run("pg_ctl", "-D", str(self.data), "-m", mode, "-w", "-t", "60", "stop")
+        self._run("pg_ctl", "-D", str(self.data), "-m", mode, "-w", "-t", "600", "stop")
 
     def remove(self) -> None:
         try:

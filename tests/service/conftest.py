@@ -20,6 +20,7 @@ except ImportError:  # the fixture says so
 
 from longrank.service.engine.engine import Engine
 from longrank.service.http.logs import configure_logging
+from longrank.service.store import postgres
 from longrank.service.store.postgres import PostgresStore
 from longrank.service.store.sqlite import SqliteStore
 from longrank.service.store.store import open_store
@@ -164,8 +165,19 @@ def cluster():
 
 
 @pytest.fixture
-def database(cluster, request):
-    """The URL of an empty database of this test's own."""
+def hurried():
+    """Lets a database end what is silent or locked as soon as a service's does."""
+
+
+@pytest.fixture
+def database(cluster, request, monkeypatch):
+    """The URL of an empty database of this test's own, which waits for a busy machine."""
+    if "hurried" not in request.fixturenames:
+        for name in ("LEASE", "CERTAIN", "APPEND", "STATEMENT", "PREPARING", "LOCK_WAIT"):
+            monkeypatch.setattr(postgres, name, 600.0)
+        for name in ("lock_timeout", "idle_in_transaction_session_timeout"):
+            monkeypatch.setitem(postgres._SERVER, name, "600000")
+        monkeypatch.setitem(postgres._CLIENT, "connect_timeout", 120)
     name = f"t{abs(hash(request.node.nodeid)) % 10**12}"
     with psycopg.connect(cluster.url(), autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")

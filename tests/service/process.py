@@ -13,7 +13,11 @@ from pathlib import Path
 import msgspec
 from serving import ADMIN, until
 
-MAIN = "from longrank import cli; cli.main()"
+# Requests in flight at the end, and slow clients, have two minutes on a busy machine.
+MAIN = (
+    "from longrank import cli; from longrank.service import server; server.GRACE = 120; cli.main()"
+)
+SLOWLY = [f"--{what}-timeout=120" for what in ("header", "body", "idle")]
 
 
 class Server:
@@ -27,7 +31,7 @@ class Server:
         where = self.log.open("ab") if self.log else subprocess.DEVNULL
         self.process = subprocess.Popen(
             [sys.executable, "-c", MAIN, "serve", "--port", str(self.port), "--store", self.store,
-             *self.more],
+             *SLOWLY, *self.more],
             env={**os.environ, "LONGRANK_ADMIN_KEY": ADMIN}, stdout=where, stderr=where,
         )  # fmt: skip
         if self.log:

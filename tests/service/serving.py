@@ -26,6 +26,8 @@ from longrank.service.store.store import Store
 DIM = 3
 ADMIN = "the-administrators-key-of-the-tests"
 MODEL = {"policy": "ind", "dim": DIM, "max_budget": 5}
+PATIENT = dict.fromkeys(("header_timeout", "body_timeout", "idle_timeout"), 600.0)
+HELD: list[socket.socket] = []  # one for each port that was given out
 
 
 class Clock:
@@ -133,14 +135,17 @@ def hold(browser) -> None:
 def free_port() -> int:
     """A port for a server that is started later, and perhaps again.
 
-    Not one that the system gives to others: those for outgoing connections are above 32767. Each
-    worker of the tests has ports of its own.
+    Not one that the system gives to others: those for outgoing connections are above 32767. No
+    other process of the tests gets it, since this one keeps what has the same number in UDP.
     """
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 10
-    for port in random.SystemRandom().sample(range(20_000 + worker, 32_000, 10), 100):
+    for port in random.SystemRandom().sample(range(20_000, 32_000), 100):
+        held = socket.socket(type=socket.SOCK_DGRAM)
         with socket.socket() as probe, suppress(OSError):
+            held.bind(("127.0.0.1", port))
             probe.bind(("127.0.0.1", port))
+            HELD.append(held)
             return port
+        held.close()
     raise OSError("no port is free")
 
 
@@ -149,7 +154,7 @@ def served(app, **limits) -> Iterator[str]:
     """The address of an application that is served in a thread as the service's is."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    server = make_server(app, Limits(**limits))
+    server = make_server(app, Limits(**PATIENT | limits))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

@@ -32,7 +32,7 @@ def items():
 
 @pytest.fixture
 def client(http):
-    with Client(str(http.base_url), ADMIN, retries=2) as client:
+    with Client(str(http.base_url), ADMIN, timeout=120.0, retries=50) as client:
         client.create_model("m", dim=DIM, policy="ind", max_budget=5)
         yield client
 
@@ -110,7 +110,7 @@ def test_an_answer_that_was_lost_on_the_way_is_not_decided_twice(http, client, i
         await send({"type": "http.response.body", "body": answer.content})
 
     monkeypatch.setattr("longrank.service.client._RETRIED", (500,))
-    with served(proxy) as url, Client(url, ADMIN) as through:
+    with served(proxy) as url, Client(url, ADMIN, timeout=120.0) as through:
         decision = through.decide("m", IDS, items, **ROUND)
     assert decision.id == dropped[0].json()["id"]
     assert client.model("m").stats.decisions == 1
@@ -118,7 +118,7 @@ def test_an_answer_that_was_lost_on_the_way_is_not_decided_twice(http, client, i
 
 def test_the_async_client_does_the_same_and_both_tell_what_they_cannot_reach(http, items):
     async def run():
-        async with AsyncClient(str(http.base_url), ADMIN) as client:
+        async with AsyncClient(str(http.base_url), ADMIN, timeout=120.0) as client:
             made = await client.create_model("m", dim=DIM, policy="ind", max_budget=5)
             assert made.key
             decisions = await asyncio.gather(

@@ -382,7 +382,7 @@ def test_the_api_and_the_client_take_and_give_prices(http):
     plain = http.post("/v1/models/plain/decisions", json={"candidates": ["a", "b"]}).json()
     assert "cost" not in plain["sequence"][0]
     assert "loss_bound" not in plain
-    with Client(str(http.base_url), ADMIN) as client:
+    with Client(str(http.base_url), ADMIN, timeout=120.0) as client:
         client.create_model("v", dim=DIM, currency="EUR", patience=0.9)
         items, costs = np.full((3, DIM), 0.3), np.array([0.1, 0.2, 0.3])
         prices = {"costs": costs, "values": [0.0, 1.0, 2.0]}

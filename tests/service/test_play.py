@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 from serving import service, until
 from test_console import errors, screen, text
+from typer.testing import CliRunner
 
+from longrank import cli
 from longrank.service.play import Desk, Panel, traffic
 from longrank.service.play import picture as pictures
 from longrank.simulation.desk import PaymentDesk, fixed_list
@@ -48,7 +50,7 @@ def test_nobody_is_ahead_of_perfect_knowledge_and_differences_are_free_of_luck(p
         money = desk.money
         assert money.longrank <= money.perfect
         assert money.perfect - money.fixed == pytest.approx(ahead)
-    (summary,) = httpx.get(f"{url}/v1/summaries").json()["models"]
+    (summary,) = httpx.get(f"{url}/v1/summaries", timeout=120.0).json()["models"]
     assert summary["total_reward"] == pytest.approx(desk.money.longrank)
     assert summary["decisions"] == summary["outcomes"] == 40
 
@@ -62,7 +64,7 @@ def test_the_state_is_that_of_the_payments_that_a_page_shows(panel):
     for _ in range(40):
         desk.route()
         seen.append(desk.money)
-    with httpx.Client(base_url=url) as client:
+    with httpx.Client(base_url=url, timeout=120.0) as client:
         for money in (seen[0], seen[7], seen[-1]):
             state = client.get(f"/desk/state?payments={money.payments}").json()
             assert state["money"] == money._asdict()
@@ -106,7 +108,7 @@ def test_buttons_do_what_they_say_and_what_follows_is_told(panel):
     for _ in range(20):
         desk.route()
     approved = desk.money.approved
-    with httpx.Client(base_url=url) as client:
+    with httpx.Client(base_url=url, timeout=120.0) as client:
 
         def act(action, which):
             press = {"action": action, "which": which}
@@ -141,7 +143,7 @@ def test_buttons_do_what_they_say_and_what_follows_is_told(panel):
 def test_the_desk_answers_its_own_page_only(panel):
     url, _ = panel
     press = {"action": "down", "which": "Solo"}
-    with httpx.Client(base_url=url) as client:
+    with httpx.Client(base_url=url, timeout=120.0) as client:
         for headers in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}):
             assert client.post("/desk/act", json=press, headers=headers).status_code == 403
             assert client.get("/", headers=headers).status_code == 403
@@ -170,9 +172,27 @@ def command(*arguments):
     )  # fmt: skip
 
 
+@pytest.mark.usefixtures("root_logger")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interruption_that_a_finaliser_swallows_ends_the_game_all_the_same(monkeypatch):
+    route = Desk.route
+
+    class Fragile:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    def routed(desk):
+        route(desk)
+        if desk.money.payments == 3:
+            Fragile()
+
+    monkeypatch.setattr(Desk, "route", routed)
+    ended = CliRunner().invoke(cli.app, ["play", "--no-browser", "--rate", "50", "--seconds", "9"])
+    assert "\n3 simulated payments" in ended.output, ended.output
+
+
 def press(browser, selector):
-    found = browser.find_element(By.CSS_SELECTOR, f"#desk {selector}")
-    browser.execute_script("arguments[0].click()", found)
+    browser.execute_script("document.querySelector(arguments[0]).click()", f"#desk {selector}")
 
 
 def said(browser, selector):
@@ -195,21 +215,21 @@ def test_an_outage_takes_the_traffic_away_and_the_page_says_what_that_saved(brow
         browser.get(address)
 
         def state():
-            return httpx.get(f"{address}desk/state").json()
+            return httpx.get(f"{address}desk/state", timeout=120.0).json()
 
         def share():
             return {each["name"]: each["share"] for each in state()["providers"]}
 
-        until(lambda: state()["money"]["payments"] > 150, 300.0)
+        until(lambda: state()["money"]["payments"] > 150, 600.0)
         until(lambda: browser.find_elements(By.CSS_SELECTOR, "article .tile"))
         shares = share()
         busiest = max(shares, key=shares.get)
         assert shares[busiest] > 0.2
         press(browser, f"[data-outage='{busiest}']")
         until(lambda: said(browser, f"[data-outage='{busiest}']") == "Bring back up")
-        until(lambda: share()[busiest] < shares[busiest] / 3, 400.0)
+        until(lambda: share()[busiest] < shares[busiest] / 3, 600.0)
         until(lambda: f"{busiest} went down" in said(browser, ".news"))
-        until(lambda: re.search(r"saved [\d,.]+ EUR", said(browser, ".news")), 60.0)
+        until(lambda: re.search(r"saved [\d,.]+ EUR", said(browser, ".news")), 600.0)
         until(lambda: "came first" in said(browser, ".why"))
         until(lambda: busiest in text(browser, "[data-chart^=Share] .legend"))
         marks = "return [...document.querySelectorAll('.mark text')].map((e) => e.textContent)"
@@ -224,8 +244,12 @@ def test_an_outage_takes_the_traffic_away_and_the_page_says_what_that_saved(brow
         until(lambda: browser.execute_script(same))
         assert errors(browser) == []
     finally:
-        playing.send_signal(signal.SIGINT)
-        output, complaints = playing.communicate(timeout=120)
+        with playing:
+            playing.send_signal(signal.SIGINT)
+            try:
+                output, complaints = playing.communicate(timeout=120)
+            finally:
+                playing.kill()
     assert playing.returncode == 0, complaints
     assert "simulated payments. longrank earned" in output
     assert "perfect knowledge would have earned" in output

@@ -477,7 +477,7 @@ def test_few_candidates_may_have_many_fields_and_extremes_but_all_together_not_t
 def test_the_client_sends_records_names_frames_and_the_declaration_of_a_schema(http):
     frame = pd.DataFrame({"id": ["a", "b"], "fee": [1.0, np.nan], "n": [1, 2]})
     exact = {"amount": Decimal("3.00"), "tip": Decimal("0.50")}
-    with Client(str(http.base_url), ADMIN, retries=0) as client:
+    with Client(str(http.base_url), ADMIN, timeout=120.0, retries=0) as client:
         schema = Schema({"amount": Number(log=True), "mcc": "category"}, ignore=["trace"])
         assert client.create_model("m", schema=schema).key
         sent = client.schema("m")
@@ -538,7 +538,7 @@ def test_the_client_takes_and_refuses_what_the_library_does(http):
     def fields(described):
         return {(field["side"], field["name"], field["kind"]) for field in described}
 
-    with Client(str(http.base_url), ADMIN, retries=0) as client:
+    with Client(str(http.base_url), ADMIN, timeout=120.0, retries=0) as client:
         for i, what in enumerate(ODD):
             model, policy, odd = f"m{i}", recommended(), {"x": ODD[what]}
             client.create_model(model)

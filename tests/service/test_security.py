@@ -142,7 +142,7 @@ def test_an_administrators_key_is_made_once_and_replaced_by_the_environments(pat
     for admin, expected in ((None, 1), (None, 1), (ADMIN, 1)):
         engine = Engine(SqliteStore(path), clock=clock)
         app = build(engine, admin=admin, show_key=shown.append)
-        with served(app) as url, httpx.Client(base_url=url) as client:
+        with served(app) as url, httpx.Client(base_url=url, timeout=120.0) as client:
             until_ready(client)
             assert len(shown) == expected
             made = client.get("/v1/models", headers=bearer(shown[0])).status_code

@@ -14,7 +14,7 @@ import warnings
 
 import numpy as np
 import pytest
-from process import MAIN, Server, Wire, once
+from process import MAIN, Server, Wire
 from serving import ADMIN, DIM, MODEL, asked, execute, free_port, make, play, service, told, until
 from typer.testing import CliRunner
 
@@ -57,23 +57,16 @@ def filled(path):
 
 
 def test_the_administrators_key_is_printed_once(tmp_path):
-    path, port = str(tmp_path / "d.db"), free_port()
-    keys = []
+    server, keys = Server(str(tmp_path / "d.db"), free_port()), []
     for _ in range(2):
         plain = {name: value for name, value in os.environ.items() if name != "LONGRANK_ADMIN_KEY"}
         process = subprocess.Popen(
-            [sys.executable, "-c", MAIN, "serve", "--port", str(port), "--store", path],
+            [sys.executable, "-c", MAIN, "serve", f"--port={server.port}", "--store", server.store],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=plain,
         )  # fmt: skip
+        server.process = process
         try:
-
-            def up(port=port) -> bool:
-                try:
-                    return once(port, "GET", "/readyz")[0] == 200
-                except OSError:
-                    return False
-
-            until(up)
+            server.ready()
         finally:
             process.send_signal(signal.SIGTERM)
             output, _ = process.communicate(timeout=120)

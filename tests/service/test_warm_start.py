@@ -19,7 +19,7 @@ def follow(name: str, address: str) -> dict:
     page = HOW_TO / name
     text, names = page.read_text(), {"admin_key": ADMIN}
     assert ADDRESS in text
-    text = text.replace(ADDRESS, address).replace("timeout=0.2", "timeout=60")  # a busy machine
+    text = text.replace(ADDRESS, address).replace("timeout=0.2", "timeout=120")  # a busy machine
     test = doctest.DocTestParser().get_doctest(text, names, name, str(page), 0)
     for example in test.examples:
         example.options.pop(doctest.SKIP, None)
@@ -41,7 +41,7 @@ def test_a_replayed_log_leaves_the_estimates_of_learning_from_it(address, tmp_pa
     names = follow("warm-start.md", address)
     routes, context = ["adyen", "stripe"], {"brand": "amex"}
     ranking = names["policy"].rank(routes, Payoffs.vanilla(2), context=context)
-    with Client(address, ADMIN) as client:
+    with Client(address, ADMIN, timeout=120.0) as client:
         names["replay"](client, "desk", names["history"])  # once more: nothing is learned twice
         model = client.model("desk")
         assert model.stats.learned == 3

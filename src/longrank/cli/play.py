@@ -8,6 +8,7 @@ import threading
 import time
 import webbrowser
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -66,8 +67,14 @@ def play(
 
     if record is not None:
         playing.browser()  # fail now rather than in a minute
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C, with a summary
     started, stopping = time.monotonic(), threading.Event()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        stopping.set()  # what is raised within a finaliser is ignored
+        signal.default_int_handler(number, frame)
+
+    for each in (signal.SIGINT, signal.SIGTERM):  # both end with a summary
+        signal.signal(each, interrupt)
     configure_logging("error")
     with tempfile.TemporaryDirectory(prefix="longrank-play-") as folder:
         listener = listen("127.0.0.1", port)
@@ -105,7 +112,7 @@ def play(
                 _summary(desk)
                 desk.close()
             server.should_exit = True
-            serving.join(20.0)
+            serving.join(120.0)
             listener.close()
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from longrank.arrays import Flags, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.length import best_stop
+from longrank.kernels.link import exponential, logarithm
 
 LEAST = 1e-3  # estimates nearer to 0 or 1 count as this near, so that nothing is impossible
 # Rewards, losses, patience, how many tries are allowed, and the temperature.
@@ -59,13 +60,13 @@ def next_chances(estimates: Vector, taken: Flags, tried: int, world: World) -> V
         return chances
     top, total = -np.inf, 0.0
     for i in range(k):
-        odds = np.log(estimates[i]) - np.log1p(-estimates[i])
+        odds = logarithm(float(estimates[i])) - logarithm(float(1.0 - estimates[i]))
         chances[i] = -np.inf if taken[i] else odds
-    chances[k] = np.log(stop) - np.log1p(-stop) if stop > 0.0 else -np.inf
+    chances[k] = logarithm(stop) - logarithm(1.0 - stop) if stop > 0.0 else -np.inf
     for i in range(k + 1):
         top = max(top, chances[i])
     for i in range(k + 1):
-        chances[i] = np.exp((chances[i] - top) / temperature)
+        chances[i] = exponential((chances[i] - top) / temperature)
         total += chances[i]
     for i in range(k + 1):
         chances[i] /= total

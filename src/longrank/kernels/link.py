@@ -1,7 +1,8 @@
 """The curves from a score to a probability: logistic, normal, and linear.
 
 They use an exponential of our own, made of basic operations only, because that of the C library
-differs in the last bit between machines.
+differs in the last bit between machines; and numpy's, for which a kernel that is interpreted would
+call, is yet another one than that of compiled code.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ _LN2_HIGH = 0.6931471803691238  # the leading 33 bits of ln 2: n * _LN2_HIGH is 
 _LN2_LOW = 1.9082149292705877e-10
 _SMALLEST, _LARGEST = -745.2, 709.79  # beyond them exp is 0 or overflows
 _POWERS = np.ldexp(1.0, np.arange(-1075, 1024))  # of two, so that scaling is exact
-_RECIPROCAL_FACTORIALS = np.array([1.0 / math.factorial(i) for i in range(14)])
+_RECIPROCAL_FACTORIALS = tuple(1.0 / math.factorial(i) for i in range(14))
+_LOGARITHM = tuple(2.0 / i for i in range(3, 25, 2))  # of 2 artanh s - 2 s, in powers of s^2
 
 # Chebyshev coefficients of log(erfc(z) / t) + z^2 over t = 2 / (2 + z) in (0, 1], computed with
 # 60 digits; the first one is halved.
@@ -75,6 +77,20 @@ def exponential(x: float) -> float:
     if n > 1023:  # 2^1024 is no number, but total * 2^1024 can be one
         return float(total * 2.0 * _POWERS[n - 1 + 1075])
     return float(total * _POWERS[n + 1075])
+
+
+@compiled
+def logarithm(x: float) -> float:
+    """Compute ln x of a positive number to about one unit in the last place."""
+    fraction, n = math.frexp(x)
+    if fraction < 0.7071067811865476:
+        fraction, n = 2.0 * fraction, n - 1
+    more = fraction - 1.0  # ln(1 + more) = more - half + s (half + total)
+    s, half, total = more / (2.0 + more), 0.5 * more * more, 0.0
+    square = s * s
+    for i in range(len(_LOGARITHM) - 1, -1, -1):
+        total = (total + _LOGARITHM[i]) * square
+    return n * _LN2_HIGH - ((half - (s * (half + total) + n * _LN2_LOW)) - more)
 
 
 @compiled

@@ -63,7 +63,8 @@ def _spread_of_logs(sample: Vector, size: int) -> tuple[float, float]:
     for i in range(size):
         mean += min(max(math.log(sample[i]), low), high) / size
     for i in range(size):
-        square += (min(max(math.log(sample[i]), low), high) - mean) ** 2 / size
+        apart = min(max(math.log(sample[i]), low), high) - mean
+        square += apart * apart / size  # a power would be another one when compiled
     return mean, math.sqrt(square)
 
 

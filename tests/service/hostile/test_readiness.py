@@ -35,7 +35,8 @@ class Ready:
 
 
 @pytest.fixture
-def ready(engine):
+def ready(engine, monkeypatch):
+    monkeypatch.setattr(status, "PATIENCE", 120.0)
     return Ready(engine)
 
 

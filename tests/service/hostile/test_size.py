@@ -75,11 +75,12 @@ def test_decisions_are_dropped_a_part_at_a_time_and_writes_go_on_between(
 ):
     monkeypatch.setattr(store, "BATCH", 10)
     drop, sizes = sql.drop, []
+    between = threading.Thread(target=engine.decide, args=("m", asked("between")))
 
     def recorded(session, model, ids, upto):
         sizes.append(len(ids))
         if len(sizes) == 1:  # somebody else writes meanwhile
-            threading.Thread(target=engine.decide, args=("m", asked("between"))).start()
+            between.start()
         return drop(session, model, ids, upto)
 
     monkeypatch.setattr(sql, "drop", recorded)
@@ -87,6 +88,7 @@ def test_decisions_are_dropped_a_part_at_a_time_and_writes_go_on_between(
         engine.decide("m", asked(f"d{i}", ttl=10.0))
     clock.now += 1000.0
     assert engine.drop("m", 500.0) == 35
+    between.join()
     assert sizes == [10, 10, 10, 5]
 
 

@@ -96,7 +96,7 @@ def test_a_long_head_in_one_piece_is_refused(path):
 
 
 def test_a_head_that_never_ends_is_given_up(path, later):
-    with service(path, models=("m",), idle_timeout=600.0) as client, ExitStack() as stack:
+    with service(path, models=("m",)) as client, ExitStack() as stack:
         sent = (b"", b"GET / HTTP", b"\r\n", b"GET / HTTP/1.1\r\nHost: a\r\n")
         wires = [stack.enter_context(connect(client)) for _ in sent]
         for wire, head in zip(wires, sent, strict=True):
@@ -106,7 +106,7 @@ def test_a_head_that_never_ends_is_given_up(path, later):
 
 
 def test_a_body_that_never_ends_is_given_up_and_is_no_error_of_the_service(path, later):
-    with service(path, models=("m",), idle_timeout=600.0) as client, connect(client) as wire:
+    with service(path, models=("m",)) as client, connect(client) as wire:
         wire.sendall(PUT + b"Content-Length: 100\r\n\r\n{")
         until(lambda: "longrank_in_flight 2.0" in client.get("/metrics").text)
         later(2)
@@ -127,7 +127,7 @@ def test_an_upload_that_is_aborted_is_no_error_of_the_service(path, caplog):
 
 def test_a_body_that_nobody_waits_for_is_not_received_forever(path, later):
     head = PUT.replace(ADMIN.encode(), b"nobody")
-    with service(path, models=("m",), idle_timeout=600.0) as client, connect(client) as wire:
+    with service(path, models=("m",)) as client, connect(client) as wire:
         wire.sendall(head + b"Content-Length: 1000000\r\n\r\n{")
         assert wire.recv(65536).split()[1] == b"401"
         later(2)
@@ -179,7 +179,7 @@ def test_a_key_has_its_share_of_the_connections(path):
 
 def test_an_answer_that_nobody_takes_is_given_up(path, later):
     requests = b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 10_000
-    with service(path, models=("m",), idle_timeout=600.0) as client, connect(client) as wire:
+    with service(path, models=("m",)) as client, connect(client) as wire:
         wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         wire.setblocking(False)
         sent = 0

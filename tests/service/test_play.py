@@ -37,6 +37,12 @@ def panel(path):
         desk.close()
 
 
+@pytest.fixture
+def frozen(panel, monkeypatch):
+    """A desk whose clock stands still, so that its rate is never measured."""
+    monkeypatch.setattr(traffic, "time", SimpleNamespace(time=lambda now=panel[1].money.at: now))
+
+
 def test_nobody_is_ahead_of_perfect_knowledge_and_differences_are_free_of_luck(panel):
     url, desk = panel
     twin, fixed = PaymentDesk(seed=1), np.array(fixed_list())
@@ -55,7 +61,7 @@ def test_nobody_is_ahead_of_perfect_knowledge_and_differences_are_free_of_luck(p
     assert summary["decisions"] == summary["outcomes"] == 40
 
 
-def test_the_state_is_that_of_the_payments_that_a_page_shows(panel):
+def test_the_state_is_that_of_the_payments_that_a_page_shows(panel, frozen):  # noqa: ARG001
     url, desk = panel
     first, second = desk.state()["curve"]["at"]
     assert first == second == desk.money.at
@@ -258,7 +264,7 @@ def test_an_outage_takes_the_traffic_away_and_the_page_says_what_that_saved(brow
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 3840])
-def test_every_button_of_the_desk_works_and_a_desk_that_has_closed_is_told(browser, panel, width):
+def test_every_button_of_the_desk_works_and_a_closed_desk_is_told(browser, panel, width, frozen):  # noqa: ARG001
     url, desk = panel
     screen(browser, width)
     browser.get(url)

@@ -31,7 +31,7 @@ from longrank.policies.base import (
 from longrank.schema import Schema, positions
 
 _PART = 1 << 12  # candidates whose costs are expected at once
-_HOPE = 2.0  # deviations above the means at which a probe must be worth its length
+_HOPE = 0.5  # deviations above the means at which a probe has its best length
 _GOING = 10.0  # failures after which every cascade went on, counted in advance
 
 

@@ -73,8 +73,8 @@ class UCB(ConfidenceBound):
         Whether to escape the give-up trap: with constant exploration, once giving up immediately
         looks best, nothing is observed any more, so nothing changes. With probing, it plays
         anyway after 1 to 16, 18, 20, ..., 32, 36, ... give-ups, and from 256 on after every 32,
-        without end: as many items, at least one, as would be best if every item were two
-        standard deviations better than expected. So probes are long where little is known, and
+        without end: as many items, at least one, as would be best if every item were half a
+        standard deviation better than expected. So probes are long where little is known, and
         short where giving up is known to be right.
     foresight
         How many failures to foresee, 0 for none. The item at a position is tried only if all

@@ -34,7 +34,10 @@ def decide(order: Order, rows: Matrix, means: Vector, scores: Vector, last: Last
         probabilities[i] = probability(link, scores[i])
     values = numbers[2 * count : 3 * count + 1]
     fill_values(probabilities, rewards, losses, values, patience)
-    n = max(best_length(probabilities, rewards, losses, patience), minimum)
+    n = best_length(probabilities, rewards, losses, patience)
+    if n < minimum:  # and then as long as going on pays
+        rest = probabilities[minimum:], rewards[minimum:], losses[minimum:]
+        n = minimum + best_length(*rest, patience)
     for i in range(n):
         numbers[count + i] = probability(link, means[i])
         for j in range(d):

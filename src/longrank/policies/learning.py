@@ -99,17 +99,18 @@ class LearningPolicy(Policy):
         probe: bool = True,
     ) -> Ranking:
         dealt = self._deal(items, payoffs, budget, context)
-        drawn_by = rng
-        if self.rng is None:
-            drawn_by = None
-        elif not isinstance(rng, np.random.Generator):
-            drawn_by = self._generator(rng)
-        ranking = self._decide(dealt, drawn_by)
-        if probe and self.probing and not len(ranking) and kernels.probe_is_due(self.given_up):
-            hopeful = decide(self.learner, dealt, Optimism(_HOPE, foresight=self.foresight))
-            minimum = min(max(len(hopeful), 1), dealt.tries)
-            ranking = self._decide(dealt._replace(minimum=minimum), drawn_by)
-        return ranking
+        drawn_by = None
+        if self.rng is not None:
+            drawn_by = rng if isinstance(rng, np.random.Generator) else self._generator(rng)
+        if not (probe and self.probing and self.given_up and kernels.probe_is_due(self.given_up)):
+            return self._decide(dealt, drawn_by)
+        optimism = self.optimism(len(dealt.candidates), drawn_by)
+        ranking = decide(self.learner, dealt, optimism)
+        if len(ranking):
+            return ranking
+        hopeful = decide(self.learner, dealt, Optimism(_HOPE, foresight=self.foresight))
+        minimum = min(max(len(hopeful), 1), dealt.tries)
+        return decide(self.learner, dealt._replace(minimum=minimum), optimism)
 
     def _deal(
         self, items: Candidates, payoffs: Payoffs, budget: int | None, context: Context | None
@@ -187,7 +188,7 @@ class LearningPolicy(Policy):
         """
         if not self.probing or len(ranking.values) == 1:
             return False
-        gave_up = bool(ranking.value <= ranking.values[0])
+        gave_up = not len(ranking) or bool(ranking.value < ranking.values[0])
         self.given_up += gave_up
         return gave_up
 

@@ -77,8 +77,8 @@ def recommended(
     """Make a policy that needs no tuning: the default for most applications.
 
     Without ``dim``, candidates are records with a context: optimistic :class:`~longrank.Thompson`
-    draws on a :class:`~longrank.SparseLaplace` learner, with probing, so that it never gives up
-    permanently.
+    draws on a :class:`~longrank.SparseLaplace` learner, with probing, so that it keeps
+    testing what it has given up.
 
     With ``dim``, candidates are arrays of ``dim`` numbers, in any units: a :class:`~longrank.UCB`
     over a :class:`~longrank.Laplace` learner with :class:`~longrank.Tabular` features, with

@@ -122,6 +122,19 @@ def test_without_payoffs_a_success_is_worth_one_and_all_candidates_are_stored_if
     assert record.items.array().tolist() == asked().features
 
 
+@pytest.mark.parametrize("width", [3, 16])  # MessagePack has another head from 16 on
+@pytest.mark.parametrize("number", [1, 1 << 40, -(1 << 40)])  # of one byte, or of nine as a float
+def test_rows_of_whole_numbers_and_fractions_are_the_numbers_that_were_sent(engine, width, number):
+    make(engine, "wide", policy="recommended", dim=width, store_candidates=True)
+    rows = [[0.5 * i + j for j in range(width)] for i in range(5)]
+    for at in (None, 0, 4):
+        if at is not None:
+            rows[at][-1] = number
+        engine.decide("wide", asked(f"d{at}", features=rows))
+        kept = stored(engine, "wide", f"d{at}").items.array()
+        assert np.array_equal(kept, np.array(rows, np.float64))
+
+
 @pytest.mark.parametrize("policy", ["eps", "plackett-luce"])
 def test_where_a_policy_decides_by_chance_its_propensities_are_stored(engine, policy):
     settings = {"epsilon": 0.4} if policy == "eps" else {}

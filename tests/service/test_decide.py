@@ -8,6 +8,7 @@ import pytest
 from serving import DIM, asked, fresh, make, play, told
 
 from longrank import Outcome, Payoffs, named
+from longrank.decision import PROBE
 from longrank.errors import InvalidInput
 from longrank.kernels import probe_is_due
 from longrank.packing import pack
@@ -49,7 +50,7 @@ def test_a_policy_that_gives_up_counts_and_probes_as_in_the_library(engine, reop
     hopeless = {"rewards": [0.1], "losses": [0.0, -5.0]}
     make(engine, "p", policy=policy)
     mine = named(policy, dim=DIM, max_budget=5)
-    lengths = []
+    lengths, probes = [], 0
     for i in range(40):
         request = asked(f"d{i}", seed=i, **hopeless)
         ranking = mine.rank(np.array(request.features), Payoffs(*hopeless.values()))
@@ -58,10 +59,16 @@ def test_a_policy_that_gives_up_counts_and_probes_as_in_the_library(engine, reop
         lengths.append(len(decision.sequence))
         assert len(ranking) == lengths[-1]
         if len(ranking):
+            shown = engine.read("p", f"d{i}")
+            is_probe = ranking.value < ranking.values[0]
+            assert (shown.stopped == PROBE, PROBE in shown.explanation) == (is_probe, is_probe)
+            assert (PROBE in ranking.explain()) == is_probe
+            probes += is_probe
             engine.settle("p", f"d{i}", told(1, False))
             mine.learn(ranking, Outcome(1, False))
     same_but_for_chance(engine.model("p").policy, mine)
     assert sum(lengths) > 0 or policy == "ind"
+    assert probes > 0 or policy == "ind"
     engine.close()
     same_but_for_chance(reopen().model("p").policy, mine)
 

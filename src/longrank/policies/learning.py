@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels, learners
 from longrank.contents import COUNT, PART, Contents, listed, optional, tree
-from longrank.decision import Outcome, Ranking, check_pair
+from longrank.decision import PROBE, Outcome, Ranking, check_pair
 from longrank.errors import BadFile, InvalidInput, plural
 from longrank.features import Features, Plain, Records, Tabular
 from longrank.features.base import Encoded
@@ -109,6 +109,8 @@ class LearningPolicy(Policy):
             hopeful = decide(self.learner, dealt, Optimism(_HOPE, foresight=self.foresight))
             minimum = min(max(len(hopeful), 1), dealt.tries)
             ranking = self._decide(dealt._replace(minimum=minimum), drawn_by)
+            if ranking.value < ranking.values[0]:  # new scores may speak for it
+                ranking.planned(ranking.patience, PROBE)
         return ranking
 
     def _deal(

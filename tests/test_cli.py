@@ -37,7 +37,8 @@ def call(*arguments: str) -> str:
 
 def test_the_demo_prints_tables_an_explanation_and_where_the_pictures_are(tmp_path):
     output = call("demo", "--rounds", "20", "--out", str(tmp_path))
-    for text in ("payment desk (simulated)", "digits (real)", "GL-CDCM", "knows the truth"):
+    desk = "payment desk (simulated): 80 payments, an outage for a sixth"
+    for text in (desk, "digits (real)", "GL-CDCM", "knows the truth"):
         assert text in output
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["average-reward.png", "average-reward.svg"]

@@ -18,6 +18,7 @@ from longrank.errors import BadFile, InvalidInput, plural
 from longrank.explanation import Names, Reason, Reasons, read_names, shorten
 from longrank.payoffs import MAX_PRICE, Payoffs
 
+PROBE = "It is a probe: it tries something, to learn, although giving up looks better."
 VERSION = 1  # of a receipt's layout
 _MAX = sys.float_info.max
 _CONTENTS: Contents = {
@@ -216,8 +217,8 @@ class Ranking:
     def planned(self, patience: float, stop: str = "", sample: Matrix | None = None) -> Ranking:
         """Add to a new receipt how it was planned, which :meth:`explain` tells; return it.
 
-        ``stop`` are words on where it stops, if chance had a part in that; neither it nor the
-        patience is stored.
+        ``stop`` are words on where it stops, if chance had a part in that, or :data:`PROBE`;
+        neither it nor the patience is stored.
         """
         self._patience, self._stop = patience, stop
         return self if sample is None else self.carry(sample)
@@ -393,8 +394,8 @@ class Ranking:
         """Return the decision as a table: estimates, bonus, what each attempt adds, why it stopped.
 
         For records, it includes the fields that count for and against each candidate. Patience,
-        and whether the sequence was drawn at random, are not stored, so they are shown only for a
-        ranking as the policy returned it.
+        and whether the sequence was drawn at random or is a probe, are not stored, so they are
+        shown only for a ranking as the policy returned it.
         """
         columns, names = self._columns(), [shorten(name) for name in self.ids]
         wide = 7 if self._names is None else max([9, *map(len, names)]) + 1
@@ -430,8 +431,10 @@ class Ranking:
 
     def _ending(self) -> list[str]:
         """Say why it stopped where it does, and what else it was planned with."""
-        values, lines = self.values, []
+        values, stop, lines = self.values, self._stop, []
         max_tries = len(values) - 1
+        if stop == PROBE:
+            stop, lines = "", [PROBE]
         if len(self) == max_tries:
             unbeaten = bool((self.value >= values).all())
             why = ": no shorter sequence is worth more." if unbeaten else "."
@@ -439,7 +442,7 @@ class Ranking:
         else:
             best = float(values[len(self) + 1 :].max())
             lines.append(
-                f"It stops after {len(self)} of {max_tries} tries{self._stop}: the best longer "
+                f"It stops after {len(self)} of {max_tries} tries{stop}: the best longer "
                 f"sequence is worth {best:z.4f}, this one {self.value:z.4f}."
             )
         if self._patience < 1.0:

@@ -185,10 +185,15 @@ BODIES = {
     'candidates[1].cost must be a number or null, got "x"': {
         "candidates": [A, {**A, "cost": "x"}]
     },
-    "candidates[0].features[1] must be a number": {"candidates": [{**A, "features": [0, "x", 0]}]},
+    'candidates[0].features[1] must be a number, got "x"': {
+        "candidates": [{**A, "features": [0, "x", 0]}]
+    },
     "candidates[1].id must be given: candidates of a model of 3 features have id and features, "
     "got nothing": {"candidates": [A, {"features": [0.1] * DIM}]},
-    "features[0][1] must be a number": {"ids": ["a"], "features": [[0.0, "secret", 0.0]]},
+    'features[0][1] must be a number, got "x"': {"ids": ["a"], "features": [[0.0, "x", 0.0]]},
+    f"features must have {DIM} columns, got 2": {"ids": ["a"], "features": [[0.0, 0.5]]},
+    "ids must name each candidate once, got 'a' twice": {**ROUND, "ids": list("abacd")},
+    "candidates must name each candidate once, got 'a' twice": {"candidates": [A, A]},
     "costs[4] must be at least 0, got -0.5": {**ROUND, "costs": [0, 0, 0, 0, -0.5]},
     "costs must have 5 numbers, one for each candidate of the round, got 4": {
         **ROUND, "costs": [0] * 4
@@ -232,11 +237,14 @@ def test_records_and_outcomes_that_break_a_rule_are_told_in_the_same_words(share
         "id must be letters, digits, '.', '_', ':', '~', '-', at most 128, beginning with a "
         'letter or digit, got "order/17"'
     )
-    broken = b'{"costs": [-1], "ids": [}'  # malformed as well
-    answer = shared_http.post(
-        DECISIONS, content=broken, headers={"Content-Type": "application/json"}
-    )
-    assert answer.json()["parameter"] == "costs[0]"
+    listed = {"candidates": [{"id": ["a" * 300] * 20}]}
+    told = shared_http.post(DECISIONS, json=listed).json()["detail"]
+    assert told.startswith("candidates[0].id must be text of 1 to 256 characters or a whole")
+    assert "got ['aaa" in told
+    large = b'{"rewards": [1e999], "losses": [0, 0], "candidates": ["a"]}'
+    head = {"Content-Type": "application/json"}
+    told = shared_http.post(DECISIONS, content=large, headers=head).json()["detail"]
+    assert told == "rewards[0] must be a number of at most 64 bits, got a larger one"
 
 
 def test_what_is_not_there_or_not_allowed_is_told_so(shared_http):

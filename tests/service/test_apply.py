@@ -4,14 +4,16 @@ import asyncio
 import threading
 
 import pytest
-from serving import asked, crash, execute, make, told, until
+from msgspec.structs import replace
+from serving import DIM, asked, crash, execute, fresh, make, told, until
 
-from longrank.service import upkeep
+from longrank.service import messages, upkeep
 from longrank.service.engine import apply
 from longrank.service.engine.apply import Recent
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model
 from longrank.service.errors import StoreFailed
+from longrank.service.store.records import encode
 
 
 @pytest.fixture
@@ -274,3 +276,21 @@ def test_only_so_many_are_kept_in_memory_and_the_others_are_found_in_the_store(e
     found = [recent.find(number, f"d{i}") for i in range(5)]
     assert found == [(entry.decision(), None) for entry in entries]
     assert asked_for == ["d0", "d1"]
+
+
+@pytest.mark.parametrize("dim", [DIM, None])
+def test_the_candidates_that_a_model_stores_are_not_kept_in_memory(engine, dim):
+    make(engine, "full", policy="recommended", dim=dim, store_candidates=True)
+    if dim is None:
+        request = messages.DecisionRequest("x", candidates=[{"id": str(i)} for i in range(2000)])
+    else:
+        request = asked("x", costs=[0.1] * 5)
+    engine.decide("full", request)
+    model = engine.model("full")
+    entry, _ = engine.store.find(model.number, "x")
+    whole, (kept, _) = entry.decision(), engine._recent.known(model.number, "x")
+    assert whole.candidates
+    offered = ("candidates", "items", "costs", "success_values", "records")
+    assert encode(kept) == encode(replace(whole, **dict.fromkeys(offered)))
+    engine.settle("full", "x", told())
+    assert fresh(engine, "full").state_hash() == model.state_hash()

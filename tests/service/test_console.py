@@ -419,13 +419,13 @@ def test_zero_has_no_sign_and_reasons_are_told_in_plain_words(browser, played):
         *("0", "0.000", "-0.500", "0.00 EUR", "-0.0000002", "0.10 EUR", "0.0123")
     ]
     plain = {
-        "status=up x brand=visa": "visa while up",
-        "brand=visa": "visa",
+        "status=up x brand=visa": "brand visa while status up",
+        "brand=visa": "brand visa",
         "amount=15.77": "amount 15.77",
         "recurring=true x amount=3": "amount 3 while recurring true",
         "id=adyen": "adyen in general",
         "mcc=missing": "mcc missing",
-        "a=b=c": "b=c",
+        "a=b=c": "a b=c",
         "odd": "odd",
     }
     script = "return import('/static/format.js').then((f) => arguments[0].map(f.plainly))"

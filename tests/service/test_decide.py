@@ -8,6 +8,7 @@ import pytest
 from serving import DIM, asked, fresh, make, play, told
 
 from longrank import Outcome, Payoffs, named
+from longrank.decision import PROBE
 from longrank.errors import InvalidInput
 from longrank.kernels import probe_is_due
 from longrank.packing import pack
@@ -49,7 +50,7 @@ def test_a_policy_that_gives_up_counts_and_probes_as_in_the_library(engine, reop
     hopeless = {"rewards": [0.1], "losses": [0.0, -5.0]}
     make(engine, "p", policy=policy)
     mine = named(policy, dim=DIM, max_budget=5)
-    lengths = []
+    lengths, probes = [], 0
     for i in range(40):
         request = asked(f"d{i}", seed=i, **hopeless)
         ranking = mine.rank(np.array(request.features), Payoffs(*hopeless.values()))
@@ -58,10 +59,16 @@ def test_a_policy_that_gives_up_counts_and_probes_as_in_the_library(engine, reop
         lengths.append(len(decision.sequence))
         assert len(ranking) == lengths[-1]
         if len(ranking):
+            shown = engine.read("p", f"d{i}")
+            is_probe = ranking.value < ranking.values[0]
+            assert (shown.stopped == PROBE, PROBE in shown.explanation) == (is_probe, is_probe)
+            assert (PROBE in ranking.explain()) == is_probe
+            probes += is_probe
             engine.settle("p", f"d{i}", told(1, False))
             mine.learn(ranking, Outcome(1, False))
     same_but_for_chance(engine.model("p").policy, mine)
     assert sum(lengths) > 0 or policy == "ind"
+    assert probes > 0 or policy == "ind"
     engine.close()
     same_but_for_chance(reopen().model("p").policy, mine)
 
@@ -120,6 +127,19 @@ def test_without_payoffs_a_success_is_worth_one_and_all_candidates_are_stored_if
     record = stored(engine, "full", "x")
     assert record.candidates == asked().ids
     assert record.items.array().tolist() == asked().features
+
+
+@pytest.mark.parametrize("width", [3, 16])  # MessagePack has another head from 16 on
+@pytest.mark.parametrize("number", [1, 1 << 40, -(1 << 40)])  # of one byte, or of nine as a float
+def test_rows_of_whole_numbers_and_fractions_are_the_numbers_that_were_sent(engine, width, number):
+    make(engine, "wide", policy="recommended", dim=width, store_candidates=True)
+    rows = [[0.5 * i + j for j in range(width)] for i in range(5)]
+    for at in (None, 0, 4):
+        if at is not None:
+            rows[at][-1] = number
+        engine.decide("wide", asked(f"d{at}", features=rows))
+        kept = stored(engine, "wide", f"d{at}").items.array()
+        assert np.array_equal(kept, np.array(rows, np.float64))
 
 
 @pytest.mark.parametrize("policy", ["eps", "plackett-luce"])

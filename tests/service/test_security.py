@@ -6,11 +6,12 @@ from contextlib import contextmanager
 import httpx
 import msgspec
 import pytest
+from prometheus_client import Histogram, generate_latest
 from serving import ADMIN, DIM, MODEL, asked, bearer, served, service, until_ready
 
 from longrank.service.app import build
 from longrank.service.engine.engine import Engine
-from longrank.service.http.metrics import OTHERS
+from longrank.service.http.metrics import BUCKETS, OTHERS, Metrics
 from longrank.service.server import _hosts
 from longrank.service.store.sqlite import SqliteStore
 
@@ -115,8 +116,10 @@ MALFORMED = [
     (b'{"ids": ["a"], "features": [[0, 0, 0]], "nobody": 1}', 422),
     (b'{"ids": [""], "features": [[0, 0, 0]]}', 422),
     (b'{"id": "../x", "ids": ["a"], "features": [[0, 0, 0]]}', 422),
-    (b'{"features": ' + b"[" * 50_000, 422),
-    (b'{"nobody": ' + b"[" * 50_000, 422),
+    (b"[" * 100_000, 400),
+    (b'{"features": ' + b"[" * 50_000, 400),
+    (b'{"nobody": ' + b"[" * 50_000, 400),
+    (b'{"costs": [-1], "ids": [}', 400),  # breaks a rule as well
     (b" " * 100_001, 413),
 ]
 
@@ -267,3 +270,19 @@ def test_metrics_have_few_labels_however_many_models_there_are(path):
         f'longrank_model_decisions_total{{model="{OTHERS}"}} 2.0',
     ]
     assert "longrank_models 4.0" in lines
+
+
+def test_requests_are_counted_as_prometheus_own_histogram_counts_them(engine):
+    metrics = Metrics(engine, 1)
+    theirs = Histogram("longrank_request_seconds", "", ["call"], buckets=BUCKETS, registry=None)
+    for seconds in (0.001, 0.3, 9.0):  # on a bound, between two and above all
+        metrics.count("decide", 201, seconds)
+        theirs.labels("decide").observe(seconds)
+
+    def lines(registry):
+        told = generate_latest(registry).decode().splitlines()
+        return [line for line in told if line.startswith("longrank_request") and "_cr" not in line]
+
+    total, *buckets = lines(metrics.registry)
+    assert total == 'longrank_requests_total{call="decide",status="201"} 3.0'
+    assert buckets == lines(theirs)

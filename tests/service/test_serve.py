@@ -107,7 +107,7 @@ def test_the_doctor_measures_the_disk_and_reads_the_store(path, folder, command,
         code, output = doctor(path)
         assert (code, "is in use" in output) == (0, True)
     code, output = doctor(path)
-    assert (code, "fsync" in output, "1 decisions, 1 learned" in output) == (0, True, True)
+    assert (code, "fsync" in output, "1 decision, 1 learned" in output) == (0, True, True)
     filled()
     code, output = doctor(path)
     assert (code, "damaged" in output) == (1, True)

@@ -66,7 +66,7 @@ def demo(
 
 def _desk(desk: DeskRun) -> Table:
     """Table of what each way to route payments earned."""
-    title = f"payment desk (simulated): {desk.payments:,} payments, one provider down for a sixth"
+    title = f"payment desk (simulated): {desk.payments:,} payments, an outage for a sixth"
     rows = [
         (who, f"{earned:,.0f}", f"{fees:,.0f}", f"{100.0 * approved / desk.payments:.1f} %")
         for who, (earned, fees, approved) in desk.accounts.items()

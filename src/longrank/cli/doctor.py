@@ -26,9 +26,9 @@ def doctor(
 ) -> None:
     """Check that this machine and a store are ready for `longrank serve`.
 
-    Says whether kernels are compiled, checks versions, measures the disk, reads and verifies the
-    whole store, and estimates the throughput to expect. Stop the service first: a store in use
-    cannot be read. The exit code is 1 if something needs fixing.
+    Says whether kernels are compiled, checks versions, measures how fast the disk makes writes
+    durable, and reads and verifies the whole store. Stop the service first: a store in use cannot
+    be read. The exit code is 1 if something needs fixing.
 
     All but the kernels needs `pip install '.[service]'`.
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels, learners
 from longrank.contents import COUNT, PART, Contents, listed, optional, tree
-from longrank.decision import Outcome, Ranking, check_pair
+from longrank.decision import PROBE, Outcome, Ranking, check_pair
 from longrank.errors import BadFile, InvalidInput, plural
 from longrank.features import Features, Plain, Records, Tabular
 from longrank.features.base import Encoded
@@ -110,7 +110,8 @@ class LearningPolicy(Policy):
             return ranking
         hopeful = decide(self.learner, dealt, Optimism(_HOPE, foresight=self.foresight))
         minimum = min(max(len(hopeful), 1), dealt.tries)
-        return decide(self.learner, dealt._replace(minimum=minimum), optimism)
+        played = decide(self.learner, dealt._replace(minimum=minimum), optimism)
+        return played.planned(played.patience, PROBE) if len(played) else played
 
     def _deal(
         self, items: Candidates, payoffs: Payoffs, budget: int | None, context: Context | None

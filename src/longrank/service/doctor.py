@@ -63,9 +63,8 @@ def disk(folder: Path) -> Finding:
     return Finding(
         "disk",
         True,
-        f"fsync {1000 * median:.2f} ms (worst of 100: {1000 * worst:.2f} ms): a call takes at "
-        f"least that long, one client gets at most {1 / median:,.0f} answers per second, "
-        f"16 clients at most {16 / median:,.0f}, since concurrent writes share one fsync",
+        f"fsync {1000 * median:.2f} ms (worst of {len(seconds)}: {1000 * worst:.2f} ms): a call "
+        "takes at least that long; concurrent calls share an fsync",
     )
 
 
@@ -117,6 +116,6 @@ def replayed(store: Store, row: ModelRow) -> Finding:
     except StoreDamaged as error:
         return Finding(f"model {row.name}", False, f"damaged: {error}")
     same = model.state_hash() == fresh.state_hash()
-    detail = f"{model.stats.decisions} decisions, {model.stats.learned} learned; state "
+    detail = f"{plural(model.stats.decisions, 'decision')}, {model.stats.learned} learned; state "
     detail += model.state_hash()[:16] if same else "differs between snapshot and replay"
     return Finding(f"model {row.name}", same, detail)

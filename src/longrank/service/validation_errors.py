@@ -49,6 +49,8 @@ def explain(error: msgspec.ValidationError, value: Any, kind: type) -> InvalidIn
                 return InvalidInput(
                     path, f"be one of {', '.join(map(str, values))}", choice["value"]
                 )
+    if sentence.startswith("Number out of range"):
+        return InvalidInput(path or "body", "be a number of at most 64 bits", "a larger one")
     expected = _EXPECTED.fullmatch(sentence)
     try:
         for step in _STEP.findall(path):
@@ -56,9 +58,7 @@ def explain(error: msgspec.ValidationError, value: Any, kind: type) -> InvalidIn
     except (KeyError, IndexError, ValueError, TypeError):  # of any value of a dictionary
         expected = None
     if expected is None:
-        return InvalidInput(
-            path or "body", f"be a valid {kind.__name__}", f"an invalid one: {error}"
-        )
+        return InvalidInput(path or "body", "be valid", f"an invalid value: {error}")
     rule, number = _rule(expected), expected["length"]
     shown = len(value) if number else msgspec.json.encode(value, enc_hook=str).decode()[:80]
     return InvalidInput(path or "body", rule, shown)

@@ -17,7 +17,14 @@ from longrank.decision import Ranking
 from longrank.errors import BadFile
 from longrank.service.engine.model import Change, Model, read_spec
 from longrank.service.errors import OtherVersion, Stopped, StoreDamaged, StoreFailed, Unknown
-from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Entry, Snapshot
+from longrank.service.store.records import (
+    DECISION,
+    OUTCOME,
+    DecisionRecord,
+    Entry,
+    Snapshot,
+    encode,
+)
 from longrank.service.store.sql import ModelRow
 from longrank.service.store.store import Store
 from longrank.service.store.writer import Append, acknowledge, refuse
@@ -29,6 +36,7 @@ MAX_LEARNING = 32  # models that learn in the pool at the same time
 MAX_INLINE = 0.002  # seconds that the writer may spend on a batch of a model
 SAVING = 5.0  # seconds between two snapshots of a replay
 _MAX_REPLAYED = 5000  # decisions kept in memory by a replay
+_OFFERED = dict.fromkeys(("candidates", "items", "costs", "success_values", "records"))
 _unpack = msgspec.msgpack.Decoder(DecisionRecord).decode
 
 
@@ -261,7 +269,8 @@ def _load(
 class Recent:
     """The last ``size`` decisions, in memory because most outcomes come soon.
 
-    They are packed: small objects of so many would slow down what the next requests allocate.
+    They are packed: small objects of so many would slow down what the next requests allocate. The
+    candidates that a model stores are left out: no outcome needs them, and many take long to read.
     """
 
     def __init__(self, store: Store, size: int) -> None:
@@ -277,6 +286,9 @@ class Recent:
         if entry.kind == OUTCOME:
             return Change(entry.seq, *(known or self._settled(entry)))
         decision, receipt, choice = known or (entry.decision(), None, None)
+        if decision.candidates is not None:
+            decision = msgspec.structs.replace(decision, **_OFFERED)
+            entry = entry._replace(body=encode(decision))
         with self._lock:
             self._known[entry.model, entry.id] = entry, receipt
             if len(self._known) > self._size:

@@ -370,12 +370,12 @@ def read_records(request: DecisionRequest, schema: Schema | None) -> Offer:
     except (TypeError, OverflowError, RecursionError):
         _blame(records, context)
         raise
-    if len(packed) + len(shared) > MAX_TEXT or len(records) > FEW:  # otherwise nothing is too long
-        _check_sizes(records, context, schema)
     ids: list[Any] = [record.get(ID) for record in records]
     if not all(type(name) is str and 0 < len(name) <= MAX_ID for name in ids):
         ids = [_name(i, name) for i, name in enumerate(ids)]
-    _check_distinct(ids)
+    if len(packed) + len(shared) > MAX_TEXT or len(records) > FEW:  # otherwise nothing is too long
+        _check_sizes(records, context, schema)
+    _check_distinct("candidates", ids)
     prices = None
     if b'"cost"' in packed or b'"value"' in packed:  # probably a field's name
         told = () if schema is None else (schema.sides["candidate"].prices,)
@@ -391,15 +391,14 @@ def _packed(records: list[Record]) -> bytes:
     return b"[" + b",".join(piece[1:-1] for piece in pieces) + b"]"
 
 
-def _check_distinct(ids: list[str]) -> None:
+def _check_distinct(parameter: str, ids: list[str]) -> None:
     """Refuse ids that are equal; of many, other threads get their turn in between."""
     seen: set[str] = set()
     for i in range(0, len(ids), TOGETHER):
         seen.update(ids[i : i + TOGETHER])
     if len(seen) < len(ids):
         ((twice, _),) = Counter(ids).most_common(1)
-        sentence = f"ids must be unique; {twice!r} appears twice"
-        raise InvalidInput("candidates", "have unique ids", repr(twice), sentence)
+        raise InvalidInput(parameter, "name each candidate once", f"{twice!r} twice")
 
 
 def _blame(records: list[Record], context: Record) -> None:
@@ -512,7 +511,7 @@ def read_rows(request: DecisionRequest, dim: int) -> Offer:
             items = _items(request.features, dim)
         if len(items) != len(ids):
             raise InvalidInput("features", f"have {len(ids)} rows, one per id", len(items))
-    _check_distinct(ids)
+    _check_distinct("ids" if request.candidates is None else "candidates", ids)
     prices = None
     if costs is not None or values is not None:
         payoffs = _NO_TRIES.priced(costs, values)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from longrank.decision import PROBE
 from longrank.service import messages
 from longrank.service.engine import decide, settle, stats
 from longrank.service.engine.catalog import Catalog
@@ -214,6 +215,8 @@ def _stopped(record: DecisionRecord) -> str:
     """Say why a sequence ends where it does."""
     if record.mode == "shadow":
         return "The caller's own sequence was played."
+    if _is_probe(record):
+        return PROBE
     values = record.played.values
     end, budget = len(record.played.ids), len(values) - 1
     if end == budget:
@@ -226,6 +229,11 @@ def _stopped(record: DecisionRecord) -> str:
     return (
         f"It stops after {end} of {budget} tries: no longer sequence has a higher expected value."
     )
+
+
+def _is_probe(record: DecisionRecord) -> bool:
+    """Whether the model played although giving up looked better; not by chance alone."""
+    return record.propensities is None and record.played.value < record.played.values[0]
 
 
 def _result(record: DecisionRecord, now: float) -> messages.Result:
@@ -244,7 +252,7 @@ def _explain(record: DecisionRecord, currency: str | None) -> str:
     """Explain a decision: its sequence, and why it stops where it does."""
     if record.mode == "shadow":
         return "The caller's baseline is played; the proposal is what the model would have done."
-    ranking = record.ranking.planned(record.planned_patience)
+    ranking = record.ranking.planned(record.planned_patience, PROBE if _is_probe(record) else "")
     lines, bound = [ranking.explain()], ranking.loss_bound
     if bound > 0.0:
         lines.append(f"No other plan is worth more than {bound:.4g} above this one.")

@@ -11,7 +11,6 @@ import os
 import random
 import re
 import time
-from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterable
 from importlib import import_module
 from typing import IO, Any
@@ -29,7 +28,6 @@ from longrank.service.http.access import KeyLookup
 from longrank.service.http.body import BodyReader, too_large
 from longrank.service.http.limits import Limits
 from longrank.service.http.logs import Access
-from longrank.service.http.metrics import BUCKETS
 from longrank.service.http.problems import Refused
 from longrank.service.http.routes import FIELD, PAGES, ROUTES, Route
 from longrank.service.http.service import Load, Reply, Service
@@ -188,10 +186,7 @@ class Application:
         finally:
             self._in_flight -= 1
             seconds = time.perf_counter() - started
-            metrics.requests[call, status] += 1  # metrics' own methods take 3 % of a decision
-            times = metrics.seconds[call]
-            times[bisect_left(BUCKETS, seconds)] += 1
-            times[-1] += seconds
+            metrics.count(call, status, seconds)
             if self._access is not None:
                 path = self._shown(scope["path"], status)
                 self._access(scope["method"], path, status, seconds, request_id.decode())

@@ -73,18 +73,23 @@ def _decoder(codec: Any, kind: type) -> Any:
     return codec.Decoder(kind)
 
 
+def _untyped(codec: Any, data: bytes) -> Any:
+    """Decode what breaks a rule, to show it; None if a number is out of range."""
+    try:
+        return codec.decode(data)
+    except msgspec.ValidationError:  # of the other DecodeErrors, which mean that it is malformed
+        return None
+
+
 def decode(kind: type, chunks: list[bytes], *, packed: bool) -> Any:
     """Decode a body: 400 if it is malformed, InvalidInput if it breaks a rule."""
     data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
     codec = msgspec.msgpack if packed else msgspec.json
     try:
-        return _decoder(codec, kind).decode(data)
-    except msgspec.ValidationError as error:
         try:
-            value = codec.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            value = None  # the rest is malformed, too
-        raise explain(error, value, kind) from None
+            return _decoder(codec, kind).decode(data)
+        except msgspec.ValidationError as error:
+            raise explain(error, _untyped(codec, data), kind) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Refused(400, f"the body cannot be decoded: {error}") from None
     except RecursionError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import platform
+from bisect import bisect_left
 from collections import Counter as Counts
 from collections import defaultdict
 from collections.abc import Iterator
@@ -47,6 +48,13 @@ class Metrics(Collector):
         self.seconds = defaultdict[str, list[float]](lambda: [0.0] * (len(BUCKETS) + 1))
         self.registry.register(self)
         self.registry.register(_EngineCollector(engine, max_models))
+
+    def count(self, call: str, status: int, seconds: float) -> None:
+        """Count a request; the methods of prometheus_client would take 3 % of a decision."""
+        self.requests[call, status] += 1
+        times = self.seconds[call]
+        times[bisect_left(BUCKETS, seconds)] += 1
+        times[-1] += seconds
 
     def collect(self) -> Iterator[Metric]:
         """Return what was counted."""

@@ -20,7 +20,6 @@ from longrank.service.errors import (
 RETRY_AFTER = "1"
 _MAX_DETAIL = 300
 _RECORD = re.compile(r"(?:candidate (\d+)|context)(?:, field (.+))?", re.DOTALL)
-_STEPS = re.compile(r"[.\[\]]")
 _STATUSES = (
     (InvalidInput, 422),
     (Unknown, 404),
@@ -87,10 +86,8 @@ def sentence(error: Exception) -> str:
     if not isinstance(error, InvalidInput) or error.sentence:
         return str(error)
     parameter, value = json_path(error.parameter), str(error.value)
-    told = f"{parameter} must {error.rule.replace('or None', 'or null')}"
-    if "features" in _STEPS.split(parameter):  # their values stay in the request
-        return told
-    return f"{told}, got {'null' if value == 'None' else value}"
+    rule, got = error.rule.replace("or None", "or null"), "null" if value == "None" else value
+    return f"{parameter} must {rule}, got {got}"
 
 
 def json_path(parameter: str) -> str:

@@ -50,12 +50,11 @@ export function duration(seconds) {
   return `${seconds} seconds`;
 }
 
-// What spoke for a candidate, in words: "status=up x brand=visa" is "visa while up".
+// What spoke for a candidate, in words: "status=up x brand=visa" is "brand visa while status up".
 export function plainly(reason) {
   const words = reason.split(" x ").map((part) => {
     const [, name, value] = /^([^=]*)=(.*)$/s.exec(part) || [null, "", part];
-    const telling = /\p{L}/u.test(value) && !/^(true|false|missing|nan)$/i.test(value);
-    return name === "id" ? `${value} in general` : telling ? value : `${name} ${value}`.trim();
+    return name === "id" ? `${value} in general` : `${name} ${value}`.trim();
   });
   return words.length > 1 ? `${words.slice(1).join(" and ")} while ${words[0]}` : words[0];
 }

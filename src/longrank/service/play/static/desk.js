@@ -117,12 +117,12 @@ async function why() { // the last payment, from the API
     const tried = d.outcome ? d.outcome.tried : 0, first = d.sequence[0];
     const way = d.sequence.slice(0, Math.max(tried, 1)).map((each, i) =>
       `${each.id} ${d.outcome?.succeeded && i + 1 === tried ? "✓" : tried > i ? "✗" : ""}`).join(" → ");
-    const spoke = (wanted) => (first?.reasons || []).filter((r) => wanted * r.log_odds > 0.05).slice(0, 2).map((r) => plainly(r.field)).join(", ");
+    const spoke = (wanted) => (first?.reasons || []).filter((r) => wanted * r.log_odds > 0.05).slice(0, 2).map((r) => plainly(r.field)).join("; ");
     const pro = spoke(1), con = spoke(-1);
     parts.why.replaceChildren(element("b", {}, "Last payment: "),
       `${d.context.brand}, ${d.context.country}, ${money(d.context.amount, state.currency)} → ${way || "not tried"}. `,
       first ? `${first.id} came first: ${percent(first.estimate)} chance of success, ${money(first.cost, state.currency)} a try` +
-        `${pro ? `; for it: ${pro}` : ""}${con ? `; against it: ${con}` : ""}. ` : "",
+        `${pro ? `. In its favour: ${pro}` : ""}${con ? `. Against it: ${con}` : ""}. ` : "",
       element("button", { type: "button", class: "link", "aria-label": `Why did ${d.id} go this way?`,
         onclick: () => open({ name: state.model, currency: state.currency }, d.id) }, "Why?"));
   } catch (error) {

@@ -377,5 +377,11 @@ def test_an_order_may_name_candidates():
     for order in (["d"], ["a", "a"]):
         with pytest.raises(InvalidInput, match=r"^order must "):
             policies[0].receipt(items, VANILLA, order)
-    with pytest.raises(InvalidInput, match=r"^order must name candidates of the round, each of"):
-        policies[0].receipt(["a", "a"], VANILLA, ["a"])
+
+
+def test_only_candidates_without_an_id_may_be_alike():
+    alike = [{"fee": 0.1}, {"fee": 0.1}, {"id": None}, {"id": None}, {"id": math.nan}]
+    for policy in (recommended(), Random(rng=1)):
+        assert sorted(policy.rank(alike, Payoffs.vanilla(5)).ids) == [0, 1, 2, 3, 4]
+        with pytest.raises(InvalidInput, match=r"^candidates must have unique ids, got 'a' twice$"):
+            policy.receipt([*alike, "a", "a"], VANILLA, [0])

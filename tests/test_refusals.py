@@ -229,6 +229,12 @@ SCHEMAS = {
     r"candidates must be records: .*, got ndarray": lambda: recommended().rank(np.eye(2), VANILLA),
     r"candidates must be records: .*, got dict": lambda: recommended().rank({"id": "a"}, VANILLA),
     r"candidates must be records: .*, got list": lambda: recommended().rank([{}, 3], VANILLA),
+    r"candidates must have unique ids, got 'a' twice": lambda: recommended().rank(
+        ["b", "a", {"id": "a"}, {}], VANILLA
+    ),
+    r"candidates must have unique ids, got 7 twice": lambda: Random(rng=0).rank(
+        [{"id": 7}, {"id": 7, "fee": 0.1}], VANILLA
+    ),
     r"context must be a dictionary, got str": lambda: recommended().rank(
         ["a"], VANILLA, context="a"
     ),

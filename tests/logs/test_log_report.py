@@ -185,6 +185,9 @@ def test_logs_check_says_what_can_be_done_or_names_row_and_rule(tmp_path):
     assert "log.csv: 30 decisions" in output
     assert "not part of the format: shop" in output
     assert "importance sampling" in output
+    (tmp_path / "b[").mkdir()
+    write(tmp_path / "b[" / "c][red].csv", rows)  # no markup
+    assert "c][red].csv: 30 decisions" in call("logs", "check", tmp_path / "b[" / "c][red].csv")
     for row in rows[3:]:
         row["tried"] = 9
     write(tmp_path / "log.jsonl", rows)

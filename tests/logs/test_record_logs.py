@@ -212,7 +212,7 @@ def test_columns_that_are_not_there_or_twice_are_refused():
         with pytest.raises(InvalidInput, match=rule):
             History(rows, **wrong)
     named = [{"id": row["payment"], **row} for row in rows]  # the log has the format's name as well
-    with pytest.raises(InvalidInput, match="^columns must name columns of the log, .*'order_id'$"):
+    with pytest.raises(InvalidInput, match=r"^columns must name columns of the log, .*'order_id'$"):
         History(named, columns={"id": "order_id"})
     with pytest.raises(InvalidInput, match="not name another column 'id', which the log has"):
         History([row | {"id": 1} for row in rows], columns={"id": "payment"})

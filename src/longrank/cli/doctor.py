@@ -61,7 +61,7 @@ def show(findings: Iterable[tuple[str, bool, str]]) -> bool:
     all_good = True
     for what, good, detail in findings:
         all_good = all_good and good
-        mark = "[green]ok[/green]  " if good else "[red]bad[/red] "
-        console.print(f"{mark} {what:<17}", end=" ")
+        console.print("ok  " if good else "bad ", style="green" if good else "red", end=" ")
+        console.print(f"{what:<17}", end=" ")
         say(detail)
     return all_good

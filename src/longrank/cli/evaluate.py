@@ -20,7 +20,7 @@ from rich.table import Table
 
 from longrank.cli.logs import ColumnNames, ContextNames, LogFiles, LogPayoffs, open_log, values
 from longrank.cli.run import Address, Backend
-from longrank.cli.terminal import console, counted, say
+from longrank.cli.terminal import Plain, console, counted, say
 from longrank.document.numbers import plain_number, rounded
 from longrank.errors import InvalidInput, unknown
 from longrank.policies import Policy, load, registry
@@ -163,7 +163,7 @@ def evaluate(
                 "report" if file is report else "json", "be in a folder that exists", file
             )
     specs = policy or ["recommended"]
-    own = Console(stderr=True) if str(json) == "-" else console
+    own = Plain(stderr=True) if str(json) == "-" else console
     with own.status(f"reading {', '.join(map(str, log))}"):
         history = open_log(log, columns, context, payoffs).keep()
     if gate:
@@ -348,4 +348,4 @@ def _show_all(console: Console, evaluation: Evaluation) -> None:
         table.add_row(name, row.estimator, *figures, see)
     console.print(table, crop=False)
     for text, place in remarks.items():
-        console.print(f"{place:>3}  {text}", highlight=False, markup=False)
+        console.print(f"{place:>3}  {text}", highlight=False)

@@ -30,13 +30,13 @@ def doctor(
     whole store, and estimates the throughput to expect. Stop the service first: a store in use
     cannot be read. The exit code is 1 if something needs fixing.
 
-    All but the kernels needs `pip install '.[service]'`.
+    Everything except the kernel check needs `pip install '.[service]'`.
 
     Example: `longrank doctor --store decisions.db`
     """
     show([("kernels", True, kernels())])
     if any(find_spec(module) is None for module in EXTRAS["service"]):
-        raise MissingExtra("to check more, `longrank doctor`", "service")
+        raise MissingExtra("the rest of `longrank doctor`", "service")
     from longrank.service.doctor import examine
 
     if not show(examine(store)):

@@ -298,7 +298,7 @@ POLICIES = {
         "best"
     ),
     r"settings must include 'max_budget' for 'ind', got \['dim'\]": lambda: named("ind", dim=3),
-    r"settings must be among rng for 'rand', got 'dim'": lambda: named("rand", rng=1, dim=3),
+    r"unknown setting for 'rand', which takes rng: 'dim'": lambda: named("rand", rng=1, dim=3),
     r"budget must be at most the learner's max_budget 2, got 5": lambda: named(
         "ind", dim=4, max_budget=2
     ).rank(np.zeros((1, 4)), Payoffs.vanilla(5)),

@@ -161,10 +161,13 @@ class History:
                 broken = [row for _, row in table.rows() if isinstance(row, Violation)]
                 yield from ([each] for each in broken or [empty(table.name, "an empty log")])
             elif absent := self._missing_column(table):
-                rule = (
-                    "be a column (or say which one it is, with --columns or History(columns=...))"
+                lacking = "`order` or `ids`" if absent == "order" else f"`{absent}`"
+                own = ", ".join(table.columns)
+                sentence = (
+                    f"the log has no column {lacking}; its columns are {own} (if it is one of "
+                    "them, say so with --columns or History(columns=...))"
                 )
-                yield [Violation(table.name, 0, absent, rule, ", ".join(table.columns))]
+                yield [Violation(table.name, 0, absent, "be a column", own, sentence)]
             else:
                 for number, row in table.rows():
                     yield self._read_row(rules, number, row)

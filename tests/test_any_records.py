@@ -28,7 +28,7 @@ from longrank import (
     recommended,
 )
 from longrank.policies import from_bytes
-from longrank.schema import priced
+from longrank.schema import as_records, check_ids, priced
 
 PAYOFFS = Payoffs.linear(3, attempt_cost=0.05, give_up=-0.2)
 ODD = [
@@ -168,6 +168,7 @@ def test_random_rankings_of_any_records_have_names(rounds):
         if any(isinstance(each, dict) and type(each.get("id")) is int for each in asked):
             continue
         try:
+            check_ids(as_records(asked))
             priced(PAYOFFS, asked)
         except InvalidInput as error:
             with pytest.raises(InvalidInput, match=re.escape(str(error))):

@@ -95,6 +95,13 @@ def test_a_command_is_refused_before_it_works_where_a_package_of_its_extra_is_mi
                     work()
 
 
+def test_several_processes_are_refused_before_the_log_is_read_where_joblib_is_missing(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    for more in (["--jobs", "2"], ["--backend", "dask"]):
+        result = CliRunner().invoke(cli.app, ["evaluate", "none.csv", *more])
+        assert isinstance(result.exception, MissingExtra)
+
+
 def test_choices_are_those_that_experiments_know():
     assert set(get_args(Grid)) == set(GRIDS)
     assert set(get_args(Backend)) == set(BACKENDS)
@@ -225,8 +232,9 @@ def test_a_usage_error_is_a_sentence_and_says_where_the_help_is():
         (["serv"], "no such command 'serv'. Did you mean 'serve'?"),
         (["serve", "--prot", "1"], "no such option: --prot. Did you mean --port?"),
         (["serve", "--xyzzy"], "no such option: --xyzzy"),
-        (["serve", "--port", "x"], "--port must be a valid integer (got 'x')"),
-        (["serve", "--port=70000"], "--port must be less than or equal to 65535 (got '70000')"),
+        (["serve", "--port", "x"], "--port must be a valid integer, got 'x'"),
+        (["serve", "--port=70000"], "--port must be at most 65535, got '70000'"),
+        (["evaluate", "x", "--learn", "-1"], "--learn must be at least 0, got '-1'"),
         (["run", "x", "--grid", "y"], "invalid value for '--grid': 'y' is not one of 'quick', "),
         (["evaluate"], "missing argument 'PATH...'"),
         (["report", "none"], "invalid value for 'FOLDER...': path 'none' does not exist"),
@@ -252,6 +260,7 @@ def test_without_a_command_the_help_goes_to_standard_error():
     [
         # an option that the help does not show still works
         (["evaluate", "no.csv", "--policy", "ind", "--no-gate"], 2, "there is no file no.csv\n"),
+        (["evaluate", "log.csv"], 1, "log.csv: the log has no column `order` or `ids`; its columns are id"),
         (["bench", "--only", "x"], 2, "--only must be among round, "),
         (["run", "x"], 2, "task must be one of "),
         (["serve", "--store", "."], 2, "--store must be a file or a PostgreSQL URL, not a folder"),

@@ -189,6 +189,7 @@ def test_all_payoffs_survive_pickling_and_are_shown_as_they_are_made(payoffs):
     assert repr(again) == repr(payoffs)
     made = payoffs is not ALONG  # those along a sequence come from the payoffs of the round
     assert not made or eval(repr(payoffs)) == payoffs
+    assert "rewards=[1.0, 1.0, 1.0, 1.0, 1.0, and 999995 more]" in str(Payoffs.vanilla(1_000_000))
     assert repr(Payoffs([1.0], [0.0, -0.5])) == "Payoffs(rewards=[1.0], losses=[0.0, -0.5])"
     shown = "rewards=[0.5], losses=[0.0, -0.5], spent=[0.0, 0.5]"
     along = Payoffs.vanilla(2).priced([0.25, 0.5]).along([1])

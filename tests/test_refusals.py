@@ -115,8 +115,16 @@ PAYOFFS = {
     r"losses must be finite, got -inf at index 1": lambda: Payoffs([1.0], [0.0, -INF]),
     r"rewards must have 1 dimensions, got shape \(1, 2\)": lambda: Payoffs([[1, 1]], [0, 0, 0]),
     r"rewards must hold numbers, got 'a' at index 0": lambda: Payoffs(["a"], [0.0, 0.0]),
-    r"budget must be at most 3, so that .*, got 4": lambda: Payoffs.linear(
-        4, success=0.3, attempt_cost=0.1
+    r"rewards must have at most 1000000 numbers, got 1000001": lambda: Payoffs(
+        np.zeros(1_000_001), np.zeros(1_000_002)
+    ),
+    r"budget must be at most 1000000, got 1000000000": lambda: Payoffs.linear(
+        10**9, attempt_cost=0.0
+    ),
+    r"budget must be at most 1000000, got 1000001": lambda: Payoffs.vanilla(1_000_001),
+    r"budget must be at most 1000000, got 9000000": lambda: Payoffs.exponential(9_000_000),
+    r"budget must be at most 3 with attempt_cost 0.1 and success 0.3, so .*, got 4": lambda: (
+        Payoffs.linear(4, success=0.3, attempt_cost=0.1)
     ),
     r"probabilities must have at most 2 numbers, got 3": lambda: VANILLA.values([0.5] * 3),
     r"probabilities must be between 0 and 1, got 1.5 at index 1": lambda: VANILLA.best_length(
@@ -229,6 +237,12 @@ SCHEMAS = {
     r"candidates must be records: .*, got ndarray": lambda: recommended().rank(np.eye(2), VANILLA),
     r"candidates must be records: .*, got dict": lambda: recommended().rank({"id": "a"}, VANILLA),
     r"candidates must be records: .*, got list": lambda: recommended().rank([{}, 3], VANILLA),
+    r"candidates must have unique ids, got 'a' twice": lambda: recommended().rank(
+        ["b", "a", {"id": "a"}, {}], VANILLA
+    ),
+    r"candidates must have unique ids, got 7 twice": lambda: Random(rng=0).rank(
+        [{"id": 7}, {"id": 7, "fee": 0.1}], VANILLA
+    ),
     r"context must be a dictionary, got str": lambda: recommended().rank(
         ["a"], VANILLA, context="a"
     ),
@@ -284,7 +298,7 @@ POLICIES = {
         "best"
     ),
     r"settings must include 'max_budget' for 'ind', got \['dim'\]": lambda: named("ind", dim=3),
-    r"settings must be among rng for 'rand', got 'dim'": lambda: named("rand", rng=1, dim=3),
+    r"unknown setting for 'rand', which takes rng: 'dim'": lambda: named("rand", rng=1, dim=3),
     r"budget must be at most the learner's max_budget 2, got 5": lambda: named(
         "ind", dim=4, max_budget=2
     ).rank(np.zeros((1, 4)), Payoffs.vanilla(5)),

@@ -533,6 +533,9 @@ class Ranking:
         return ranking.planned(1.0, "", tree.get("sample"))
 
 
+_CANDIDATES = "records", "arrays of numbers"
+
+
 def check_pair(ranking: Ranking, outcome: Outcome, dims: tuple[int, int] | None = None) -> None:
     """Refuse an outcome that the ranking cannot have, and rows that are not as long as ``dims``.
 
@@ -544,8 +547,11 @@ def check_pair(ranking: Ranking, outcome: Outcome, dims: tuple[int, int] | None 
         raise InvalidInput("outcome", "be a longrank.Outcome", type(outcome).__name__)
     outcome.check(len(ranking._order))
     if dims is not None and not dims[0] <= ranking._dim <= dims[1] and len(ranking._order):
-        made, given = (str(length or "0 (records)") for length in (dims[1], ranking._dim))
+        made, given = dims[1], ranking._dim
         rule = f"have features of length {made}, as this policy makes them"
+        if not made or not given:
+            rule = f"be of {_CANDIDATES[bool(made)]}, which this policy was made for"
+            raise InvalidInput("ranking", rule, f"one of {_CANDIDATES[bool(given)]}")
         raise InvalidInput("ranking", rule, given)
 
 

@@ -13,6 +13,8 @@ from longrank.arrays import Flags, Indices, Vector
 from longrank.errors import InvalidInput, plural
 
 MAX_PRICE = 1e12  # of a cost, value, reward or loss, so that sums of them stay finite
+MAX_BUDGET = 1_000_000
+_SHOWN = 100  # numbers of a kind that a repr lists
 
 
 class Cascade(Protocol):
@@ -105,6 +107,8 @@ class Payoffs:
     ) -> None:
         r = checks.vector("rewards", rewards)
         loss = checks.vector("losses", losses)
+        if len(r) > MAX_BUDGET:
+            raise InvalidInput("rewards", f"have at most {MAX_BUDGET} numbers", len(r))
         if len(loss) != len(r) + 1:
             rule = f"have {plural(len(r) + 1, 'number')}, one more than rewards"
             raise InvalidInput("losses", rule, len(loss))
@@ -147,13 +151,13 @@ class Payoffs:
     @classmethod
     def vanilla(cls, budget: int) -> Payoffs:
         """Return the paper's Vanilla scenario: 1 for a success at any position, 0 otherwise."""
-        b = checks.whole("budget", budget)
+        b = _budget(budget)
         return cls(np.ones(b), np.zeros(b + 1))
 
     @classmethod
     def exponential(cls, budget: int) -> Payoffs:
         """Return the paper's Exponential scenario: r_j = 2^(1-j), l_j = 0.8 * 2^-j - 1."""
-        b = checks.whole("budget", budget)
+        b = _budget(budget)
         return cls(0.5 ** np.arange(b), 0.8 * 0.5 ** np.arange(b + 1) - 1.0)
 
     @classmethod
@@ -177,7 +181,7 @@ class Payoffs:
         give_up
             What a round without a success is worth before the cost of the attempts; at most 0.
         """
-        b = checks.whole("budget", budget)
+        b = _budget(budget)
         worth = checks.real("success", success, minimum=0.0)
         cost = checks.real("attempt_cost", attempt_cost, minimum=0.0)
         stop = checks.real("give_up", give_up, maximum=0.0)
@@ -185,7 +189,8 @@ class Payoffs:
         rewards = worth - cost * tries[1:]
         if b and rewards[-1] < -1e-12 * worth:
             most = int(worth * (1.0 + 1e-12) / cost)
-            rule = f"be at most {most}, so that a success still pays for its tries"
+            own = f"with attempt_cost {cost:g} and success {worth:g}"
+            rule = f"be at most {most} {own}, so that a success still pays for its tries"
             raise InvalidInput("budget", rule, b)
         return cls(np.maximum(rewards, 0.0), stop - cost * tries)
 
@@ -371,12 +376,12 @@ class Payoffs:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        shown = f"rewards={self.rewards.tolist()}, losses={self.losses.tolist()}"
+        shown = f"rewards={_shown(self.rewards)}, losses={_shown(self.losses)}"
         if self.costs is not None and self.success_values is not None:
-            shown += f", costs={self.costs.tolist()}, values={self.success_values.tolist()}"
+            shown += f", costs={_shown(self.costs)}, values={_shown(self.success_values)}"
         more = "" if self.patience == 1.0 else f", patience={self.patience}"
         if self._spent is not None:
-            return f"<Payoffs along a sequence: {shown}, spent={self._spent.tolist()}{more}>"
+            return f"<Payoffs along a sequence: {shown}, spent={_shown(self._spent)}{more}>"
         return f"Payoffs({shown}{more})"
 
     def _repr_html_(self) -> str:
@@ -411,6 +416,21 @@ def _rebuild(*parts: Any) -> Payoffs:
     """Make payoffs of parts that were checked; along a sequence they may be negative or rise."""
     _freeze(*(part for part in parts if isinstance(part, np.ndarray)))
     return Payoffs.__new__(Payoffs)._keep(*parts)
+
+
+def _budget(value: int) -> int:
+    budget = checks.whole("budget", value)
+    if budget > MAX_BUDGET:
+        raise InvalidInput("budget", f"be at most {MAX_BUDGET}", budget)
+    return budget
+
+
+def _shown(numbers: Vector) -> str:
+    """Return numbers as a list; of very many the first ones, and how many more there are."""
+    if len(numbers) <= _SHOWN:
+        return repr(numbers.tolist())
+    first = ", ".join(map(repr, numbers[:5].tolist()))
+    return f"[{first}, and {len(numbers) - 5} more]"
 
 
 def _prices(

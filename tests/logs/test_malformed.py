@@ -39,7 +39,7 @@ def ones(n):
 
 MALFORMED = {
     # name: (what is done to a sound log, the row, the column, a part of the rule)
-    "no id": (without("id"), 0, "id", "be a column (or say which one it is"),
+    "no id": (without("id"), 0, "id", "be a column"),
     "no order": (without("order"), 0, "order", "be a column"),
     "no tried": (without("tried"), 0, "tried", "be a column"),
     "no succeeded": (without("succeeded"), 0, "succeeded", "be a column"),

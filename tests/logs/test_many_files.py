@@ -54,7 +54,7 @@ def test_problems_name_the_file_and_its_row(tmp_path):
     write(parts(tmp_path, rows=rows) / "day-99.jsonl", [{"id": 99, "order": [0]}])
     one, other = check(tmp_path).problems
     assert (one.file, one.row, one.column) == ("day-10.parquet", 4, "tried")
-    assert str(other).startswith("day-99.jsonl: tried must be a column")
+    assert str(other).startswith("day-99.jsonl: the log has no column `tried`; its columns are")
 
 
 def test_where_there_is_no_file_that_is_said(tmp_path):

@@ -130,7 +130,7 @@ def test_structs_are_read_as_they_are_and_equal_ones_are_one_object(form, tmp_pa
         {
             "id": t,
             "candidates": [
-                {"id": f"r{rng.integers(3)}", "fee": rng.choice([0.5, 1.5]), "tag": names[i % 3]}
+                {"id": f"r{i}", "fee": rng.choice([0.5, 1.5]), "tag": names[i % 3]}
                 for i in range(rng.integers(0, 5))
             ],
             "order": [],
@@ -203,11 +203,17 @@ def test_columns_that_are_not_there_or_twice_are_refused():
     rows = own_columns(lived(chance(), 3))
     for wrong, rule in (
         ({"columns": {"payment": "id"}}, "columns must have keys among id"),
-        ({"columns": {"id": "order_id"}}, "columns must name columns of the log, got 'order_id'"),
-        ({"context": ["shop"]}, "context must name columns of the log, got 'shop'"),
+        (
+            {"columns": {"id": "order_id"}},
+            "^columns must name columns of the log, which are payment, .*, got 'order_id'$",
+        ),
+        ({"context": ["shop"]}, "context must name columns of the log, .*payment, .* 'shop'"),
     ):
         with pytest.raises(InvalidInput, match=rule):
             History(rows, **wrong)
+    named = [{"id": row["payment"], **row} for row in rows]  # the log has the format's name as well
+    with pytest.raises(InvalidInput, match=r"^columns must name columns of the log, .*'order_id'$"):
+        History(named, columns={"id": "order_id"})
     with pytest.raises(InvalidInput, match="not name another column 'id', which the log has"):
         History([row | {"id": 1} for row in rows], columns={"id": "payment"})
 
@@ -217,6 +223,7 @@ MALFORMED = {
     "no list": ({"candidates": 3}, "candidates", "be a list"),
     "no JSON": ({"candidates": "[adyen"}, "candidates", "be a list of records or names, or JSON"),
     "no record": ({"candidates": [{"id": "a"}, 7]}, "candidate 1", "be a dictionary or a name"),
+    "no own id": ({"candidates": [{"id": "a"}] * 2}, "candidates", "have unique ids"),
     "no name": ({"candidates": [1.5]}, "candidates", "be texts or whole numbers"),
     "missing": ({"candidates": None}, "candidates", "be present where items are missing"),
     "a context of text": ({"context": "visa"}, "context", "be a dictionary, or JSON text"),
@@ -224,8 +231,8 @@ MALFORMED = {
     "an unknown id": ({"ids": ["paypal"], "order": None}, "ids", "hold ids of the candidates"),
     "an id of lists": ({"ids": [["x"]], "order": None}, "ids", "hold ids of the candidates"),
     "an id of two": (
-        {"candidates": [{"id": "a", "n": 1}, {"id": "a"}], "order": ["a"]},
-        "order",
+        {"candidates": [{"id": 1}, {}], "ids": [1], "order": None},  # the second is named 1 as well
+        "ids",
         "hold ids that name one candidate",
     ),
     "an id twice": ({"order": ["adyen", "adyen"]}, "order", "hold no candidate twice"),

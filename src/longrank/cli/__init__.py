@@ -91,7 +91,8 @@ def main() -> None:
         refuse(str(error))
         sys.exit(1)
     except InvalidInput as error:
-        refuse(f"{spelled(error.parameter, sys.argv)} must {error.rule}, got {error.value}")
+        name = spelled(error.parameter, sys.argv)
+        refuse(error.sentence or f"{name} must {error.rule}, got {error.value}")
     except LongrankError as error:
         refuse(str(error))
     except OSError as error:

@@ -31,8 +31,8 @@ def demo(
 ) -> None:
     """Watch longrank learn to route payments, in money; then compare seven policies.
 
-    The first part is a simulated payment desk: what each way to route the same payments earns,
-    pays in fees and gets approved while one of the providers is down for a while, and how longrank
+    The first part is a simulated payment desk: what each routing strategy earns, pays in fees and
+    gets approved on the same payments, with one provider down part of the time, and how longrank
     ranks the next payment. The second part compares the paper's six policies (Rand, Eps, C-UCB1,
     GL-CDCM, Ind, Dep) and `recommended` on scikit-learn's handwritten digits, where a 3 should
     come early. In the three scenarios a success is always worth 1 (vanilla), half as much with

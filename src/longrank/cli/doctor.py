@@ -30,13 +30,13 @@ def doctor(
     durable, and reads and verifies the whole store. Stop the service first: a store in use cannot
     be read. The exit code is 1 if something needs fixing.
 
-    All but the kernels needs `pip install '.[service]'`.
+    Everything except the kernel check needs `pip install '.[service]'`.
 
     Example: `longrank doctor --store decisions.db`
     """
     show([("kernels", True, kernels())])
     if any(find_spec(module) is None for module in EXTRAS["service"]):
-        raise MissingExtra("to check more, `longrank doctor`", "service")
+        raise MissingExtra("the rest of `longrank doctor`", "service")
     from longrank.service.doctor import examine
 
     if not show(examine(store)):
@@ -61,7 +61,7 @@ def show(findings: Iterable[tuple[str, bool, str]]) -> bool:
     all_good = True
     for what, good, detail in findings:
         all_good = all_good and good
-        mark = "[green]ok[/green]  " if good else "[red]bad[/red] "
-        console.print(f"{mark} {what:<17}", end=" ")
+        console.print("ok  " if good else "bad ", style="green" if good else "red", end=" ")
+        console.print(f"{what:<17}", end=" ")
         say(detail)
     return all_good

@@ -20,9 +20,9 @@ from rich.table import Table
 
 from longrank.cli.logs import ColumnNames, ContextNames, LogFiles, LogPayoffs, open_log, values
 from longrank.cli.run import Address, Backend
-from longrank.cli.terminal import console, counted, say
+from longrank.cli.terminal import Plain, console, counted, refuse, say
 from longrank.document.numbers import plain_number, rounded
-from longrank.errors import InvalidInput, unknown
+from longrank.errors import InvalidInput, MissingExtra, unknown
 from longrank.policies import Policy, load, registry
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def evaluate(
         typer.Option(
             min=1,
             help="Parallel processes. Default: all processors for 50,000 decisions or more, if "
-            "joblib is installed, or else one.",
+            "joblib is installed; otherwise one.",
         ),
     ] = None,
     backend: Annotated[Backend, typer.Option(help="Where to evaluate the log.")] = "processes",
@@ -136,7 +136,7 @@ def evaluate(
     Named policies learn from the first part of the log and are judged on the rest. Policies from
     files are judged as they are, on the same rest. What the log cannot support is refused, with
     the reason; `longrank logs check` shows beforehand what a log supports. The exit code is 1 if
-    nothing can be said about any of the policies.
+    a row of the log breaks a rule, or nothing can be said about any of the policies.
 
     If the columns of your log do not have the names that `longrank logs columns` lists, map them
     with `--columns`.
@@ -162,10 +162,17 @@ def evaluate(
             raise InvalidInput(
                 "report" if file is report else "json", "be in a folder that exists", file
             )
+    parallel = importlib.util.find_spec("joblib") is not None
+    if not parallel and ((jobs or 1) > 1 or backend != "processes"):
+        raise MissingExtra("running in several processes", "experiments")
     specs = policy or ["recommended"]
-    own = Console(stderr=True) if str(json) == "-" else console
-    with own.status(f"reading {', '.join(map(str, log))}"):
-        history = open_log(log, columns, context, payoffs).keep()
+    own = Plain(stderr=True) if str(json) == "-" else console
+    try:
+        with own.status(f"reading {', '.join(map(str, log))}"):
+            history = open_log(log, columns, context, payoffs).keep()
+    except logs.BadLog as error:
+        refuse(str(error))
+        raise typer.Exit(1) from None
     if gate:
         with own.status("asking the gate"):
             decision = _gate_decision(history, specs, confidence, missing, _pair(earnable))
@@ -177,7 +184,7 @@ def evaluate(
     policies = _policies(specs, history, cut, seed, own)
     judged = history.part(cut)
     own.print(f"{total} decisions: {cut} to learn from, {total - cut} to judge by")
-    many = len(judged) >= _MANY and importlib.util.find_spec("joblib") is not None
+    many = parallel and len(judged) >= _MANY
     jobs = jobs or (many and os.cpu_count()) or 1
     how: dict[str, Any] = {"interval": interval, "missing": missing}
     how |= {"jobs": jobs, "backend": backend, "address": address}
@@ -273,7 +280,8 @@ def _named(spec: str, history: History, seed: int) -> Policy:
     name, _, rest = spec.partition(":")
     if name not in registry.names() or set(registry.get(name).needs) - set(_OFFERED):
         known = ", ".join(n for n in registry.names() if n not in ("dep", "oracle"))
-        rule = f"be a file or one of {known} (save any other policy to a file)"
+        file = "a file that exists" if Path(name).suffix or len(Path(name).parts) > 1 else "a file"
+        rule = f"be {file} or one of {known} (save any other policy to a file)"
         raise InvalidInput("policy", rule, unknown(spec, registry.names()))
     first = next(history.decisions())
     offered = {"max_budget": _budget(history), "rng": seed}
@@ -348,4 +356,4 @@ def _show_all(console: Console, evaluation: Evaluation) -> None:
         table.add_row(name, row.estimator, *figures, see)
     console.print(table, crop=False)
     for text, place in remarks.items():
-        console.print(f"{place:>3}  {text}", highlight=False, markup=False)
+        console.print(f"{place:>3}  {text}", highlight=False)

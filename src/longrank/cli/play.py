@@ -94,7 +94,7 @@ def play(
                 desk.open()
                 panel.desk = desk
             console.print(
-                f"Routing simulated payments at [bold]{url}[/bold] (ready after "
+                f"Routing simulated payments at {url} (ready after "
                 f"{time.monotonic() - started:.0f} s). Press Ctrl-C to stop.",
                 highlight=False,
                 soft_wrap=True,

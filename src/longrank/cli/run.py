@@ -13,6 +13,7 @@ from rich.table import Table
 
 from longrank.cli.terminal import console, counted, needs, numbers, say, some
 from longrank.errors import InvalidInput
+from longrank.payoffs import MAX_BUDGET
 
 if TYPE_CHECKING:
     from longrank.experiments.runner import Failure
@@ -29,7 +30,6 @@ Address = Annotated[
     str | None, typer.Option(help="Address of the Dask or Ray cluster; default: start one here.")
 ]
 CORES = os.cpu_count() or 1
-MAX_BUDGET = 1_000_000
 _UNDEFINED = "–"  # an NCR where there is nothing to gain
 MAX_LINES = 40  # of the results at the end: those of more are averaged over the tasks
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -16,7 +16,9 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.status import Status
 from rich.table import Column, Table
+from rich.text import Text
 
 from longrank.errors import InvalidInput, MissingExtra
 
@@ -38,7 +40,18 @@ EXTRAS = {
 P = ParamSpec("P")
 T = TypeVar("T")
 
-console = Console()
+
+class Plain(Console):
+    """A console that prints texts unchanged: brackets in the name of a file are no markup."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, **options)
+
+    def status(self, status: RenderableType, **options: Any) -> Status:
+        return super().status(Text(status) if isinstance(status, str) else status, **options)
+
+
+console = Plain()
 
 
 def needs(extra: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -57,13 +70,13 @@ def needs(extra: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 def say(text: str, to: Console = console, style: str | None = None) -> None:
-    """Print text unchanged: without markup, highlighting or line breaks of our own."""
-    to.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+    """Print text unchanged: without highlighting or line breaks of our own."""
+    to.print(text, style=style, highlight=False, soft_wrap=True)
 
 
 def refuse(reason: str) -> None:
     """Print a sentence on standard error, on one line."""
-    say(f"longrank: {reason}", Console(stderr=True), "red")
+    say(f"longrank: {reason}", Plain(stderr=True), "red")
 
 
 def listing(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
@@ -83,7 +96,7 @@ def counted(to: Console = console, transient: bool = False) -> Progress:
     ``transient`` one vanishes at the end, and is not shown at all without a terminal.
     """
     return Progress(
-        TextColumn("{task.description}", table_column=Column(ratio=3, no_wrap=True)),
+        TextColumn("{task.description}", markup=False, table_column=Column(ratio=3, no_wrap=True)),
         BarColumn(bar_width=None, table_column=Column(ratio=2)),
         MofNCompleteColumn(table_column=Column(no_wrap=True)),
         TimeElapsedColumn(table_column=Column(no_wrap=True)),

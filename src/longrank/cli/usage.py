@@ -107,6 +107,9 @@ def _sentence(error: Any) -> str:
     if isinstance(error, typer.BadParameter) and error.param is not None:
         if error.message.startswith(CLAUSE):
             rule = re.sub(r", unable to parse [^(]*(?= \(|$)", "", error.message)
+            rule = rule.replace("less than or equal to", "at most")
+            rule = rule.replace("greater than or equal to", "at least")
+            rule = re.sub(r" \((got '.*')\)$", r", \1", rule)
             return f"{error.param.opts[0]} must {rule.removeprefix(CLAUSE)}"
         return re.sub(r" \(env var: '\w+'\)|(?<=: )Value error, ", "", message)
     return message

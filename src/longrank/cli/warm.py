@@ -46,6 +46,7 @@ def warm(
     from longrank import load
 
     saved = {str(file): load(file) for file in files or []}  # before the bar, as it may fail
+    before, _ = compilation.count_on_disk()
     jobs = behind.behind
     jobs.patience = float("inf")  # collect everything before compiling
     with compilation.using("auto"), counted() as bar:
@@ -54,15 +55,16 @@ def warm(
             bar.update(task, description=f"finding out what to compile: {name}")
         jobs.load_all()
         total = len(jobs.wanted)
-        bar.update(task, total=total or 1, description="compiling", completed=0 if total else 1)
+        bar.update(task, total=total, description="compiling", visible=total > 0)
         for job, left in jobs.make_all():
             bar.update(task, description=f"compiled {job}", completed=total - left)
-    ready, failed = len(jobs.ready), len(jobs.failed)
-    console.print(f"{ready} kernels are ready, {total} of them were compiled now.", highlight=False)
+    count, _ = compilation.count_on_disk()
+    new = f"{count - before} of them new" if total else "as before"
+    console.print(f"{count} kernels are compiled for this machine, {new}.", highlight=False)
     for reason in dict.fromkeys(jobs.failed.values()):
         kernels = ", ".join(str(job) for job in jobs.failed if jobs.failed[job] == reason)
         refuse(f"{reason} ({kernels})")
-    if failed:
+    if jobs.failed:
         raise typer.Exit(1)
 
 

@@ -273,8 +273,9 @@ def _inline(svg: str, name: str, label: str) -> str:
 
 
 def _marked_up(text: str) -> str:
-    """Escape text for a page; what is in backticks becomes code."""
-    return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text))
+    """Escape text for a page; what is in backticks becomes code, and no line breaks before %."""
+    text = re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", escape(text))
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", text)
 
 
 def _escaped(text: str) -> str:

@@ -17,7 +17,15 @@ from longrank.features.base import Features
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.rows import LISTS, Slot, SparseRows
-from longrank.schema import Record, Schema, as_records, have_prices, identities, read_prices
+from longrank.schema import (
+    Record,
+    Schema,
+    as_records,
+    check_ids,
+    have_prices,
+    identities,
+    read_prices,
+)
 from longrank.schema.prices import COST
 from longrank.schema.values import is_missing
 
@@ -71,6 +79,7 @@ class Records(Features):
                 "(arrays of numbers need a policy with dim)"
             )
             raise InvalidInput("candidates", rule, type(items).__name__)
+        check_ids(records)
         if context is not None and not isinstance(context, Mapping):
             raise InvalidInput("context", "be a dictionary", type(context).__name__)
         shared = {} if context is None else context

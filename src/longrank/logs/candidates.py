@@ -13,7 +13,7 @@ from longrank.arrays import Array, Indices
 from longrank.errors import InvalidInput
 from longrank.logs.columns import IDS, Row
 from longrank.rows import Slot
-from longrank.schema import ID, Record, Schema, identities
+from longrank.schema import ID, Record, Schema, check_ids, identities
 from longrank.schema.values import shorten
 
 _MAX_REMEMBERED = 1 << 12  # records and names
@@ -77,10 +77,10 @@ class CandidateReader:
         kinds = set(map(type, cell))
         if items is not None and len(items) != len(cell):
             raise InvalidInput("candidates", f"be {len(items)}, as many as items", len(cell))
-        if kinds == {dict}:
-            return Offered(None, cell)
         if any(issubclass(kind, Mapping) for kind in kinds):
-            return Offered(None, _as_dictionaries(cell))
+            records = cell if kinds == {dict} else _as_dictionaries(cell)
+            check_ids(records)
+            return Offered(None, records)
         if any(issubclass(kind, bool) or not issubclass(kind, str | int) for kind in kinds):
             raise InvalidInput("candidates", "be texts or whole numbers", shorten(cell))
         if len(set(cell)) != len(cell):

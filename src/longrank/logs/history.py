@@ -90,7 +90,7 @@ class History:
         self._given = None if context is None else tuple(context)
         for name in self._given or ():
             if name not in self.table_columns:
-                raise InvalidInput("context", "name columns of the log", repr(name))
+                raise _no_column("context", name, self.table_columns)
         self._gathers = False  # whether the context of a row is made of its columns
         self.fields: tuple[str, ...] = ()  # columns of the user's own that are fields
         if POSITION in self.table_columns:
@@ -161,10 +161,13 @@ class History:
                 broken = [row for _, row in table.rows() if isinstance(row, Violation)]
                 yield from ([each] for each in broken or [empty(table.name, "an empty log")])
             elif absent := self._missing_column(table):
-                rule = (
-                    "be a column (or say which one it is, with --columns or History(columns=...))"
+                lacking = "`order` or `ids`" if absent == "order" else f"`{absent}`"
+                own = ", ".join(table.columns)
+                sentence = (
+                    f"the log has no column {lacking}; its columns are {own} (if it is one of "
+                    "them, say so with --columns or History(columns=...))"
                 )
-                yield [Violation(table.name, 0, absent, rule, ", ".join(table.columns))]
+                yield [Violation(table.name, 0, absent, "be a column", own, sentence)]
             else:
                 for number, row in table.rows():
                     yield self._read_row(rules, number, row)
@@ -417,14 +420,19 @@ def _open(data: Any, columns: Mapping[str, str]) -> tuple[str, list[LogTable]]:
         if name not in known:
             raise InvalidInput("columns", f"have keys among {', '.join(known)}", repr(name))
     called, tables = open_tables(data, {own: name for name, own in columns.items()})
-    there = _all_columns(tables)
+    there = _all_columns(open_tables(data)[1]) if columns else ()
     for name, own in columns.items():
-        if name not in there:
-            raise InvalidInput("columns", "name columns of the log", repr(own))
+        if own not in there:
+            raise _no_column("columns", own, there)
         if any(table.columns.count(name) > 1 for table in tables):
             rule = f"not name another column {name!r}, which the log has as well"
             raise InvalidInput("columns", rule, repr(own))
     return called, tables
+
+
+def _no_column(parameter: str, name: str, columns: Sequence[str]) -> InvalidInput:
+    rule = f"name columns of the log, which are {', '.join(columns)}"
+    return InvalidInput(parameter, rule, repr(name))
 
 
 def _all_columns(tables: Sequence[LogTable]) -> tuple[str, ...]:

@@ -24,10 +24,12 @@ class Violation:
     column: str
     rule: str
     value: str
+    sentence: str = ""  # in place of the usual one
 
     def __str__(self) -> str:
         where = f"{self.file}, row {self.row}" if self.row else self.file
-        return f"{where}: {self.column} must {self.rule}, got {self.value}"
+        usual = f"{self.column} must {self.rule}, got {self.value}"
+        return f"{where}: {self.sentence or usual}"
 
 
 def keep(kept: list[Violation], problems: Sequence[Violation]) -> int:

@@ -26,7 +26,7 @@ from longrank.policies.base import (
     saved_generator,
 )
 from longrank.policies.randomised import Choices, Randomised, uniform_choices
-from longrank.schema import ID, Record, as_records, identities, positions, read_prices
+from longrank.schema import ID, Record, as_records, check_ids, identities, positions, read_prices
 
 
 class Random(Policy, Randomised):
@@ -107,6 +107,7 @@ def _read(items: Candidates) -> tuple[list[Record] | None, NDArray[np.floating]]
             records = as_records(items)
             if records is None:
                 raise
+    check_ids(records)
     return records, np.empty((len(records), 0))
 
 

@@ -290,7 +290,9 @@ def make(name: str, offered: Mapping[str, Any], settings: Mapping[str, Any]) -> 
         if setting not in known and not recipe.open:
             own = [each for each in known if each not in offered]
             rule = f"be among {', '.join(own)}" if own else "be empty"
-            raise InvalidInput("settings", f"{rule} for {name!r}", unknown(setting, own))
+            got, takes = unknown(setting, own), ", ".join(own) or "none"
+            sentence = f"unknown setting for {name!r}, which takes {takes}: {got}"
+            raise InvalidInput("settings", f"{rule} for {name!r}", got, sentence)
     taken = {key: value for key, value in offered.items() if key in known and value is not None}
     for setting in recipe.needs:
         if setting not in taken and setting not in settings:

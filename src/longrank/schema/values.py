@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import numbers as numeric
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ MAX_EMBEDDING = 256  # numbers; longer lists are folded into so many
 MAX_NUMBER = 1e100  # in an embedding, so that its norm is finite
 
 Record = Mapping[str, Any]
+_ID_OF = itemgetter(ID)
 
 
 def as_records(candidates: Any) -> list[Record] | None:
@@ -57,6 +60,20 @@ def identities(records: Sequence[Record], order: Sequence[int]) -> list[Any]:
             name = int(i) if is_missing(name) else name if plain else str(name)
         names.append(name)
     return names
+
+
+def check_ids(records: Sequence[Record]) -> None:
+    """Refuse candidates that share an id; those without one may be alike."""
+    try:
+        if len(set(map(_ID_OF, records))) == len(records):
+            return
+    except (KeyError, TypeError):  # some have none, or one that is no plain value
+        pass
+    named = [record for record in records if ID in record and not is_missing(record[ID])]
+    ids = identities(named, range(len(named)))
+    if len(set(ids)) < len(ids):
+        ((twice, _),) = Counter(ids).most_common(1)
+        raise InvalidInput("candidates", "have unique ids", f"{shorten(twice)} twice")
 
 
 def positions(candidates: Any, order: Any) -> Any:

@@ -206,7 +206,9 @@ def _calibrated(model: OutcomeModel) -> str:
         return "nothing was tried, so the model knows nothing"
     total = sum(count for _, _, count in bins)
     off = sum(abs(predicted - true) * count for predicted, true, count in bins) / total
-    return f"calibration: its predictions are off by {off:.3f} on average, by tenths of attempts"
+    return (
+        f"calibration: its predictions are off by {off:.3f} on average, over tenths of the attempts"
+    )
 
 
 def _without(estimate: Estimate, evidence: Evidence, refused: str) -> Estimate:

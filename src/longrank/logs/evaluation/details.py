@@ -500,7 +500,11 @@ def _calibration(model: OutcomeModel) -> list[Block]:
     bins = calibration(model.predictions)
     if not bins:
         return [Prose("Nothing was tried, so there is nothing to compare.")]
-    top = min(1.05 * max(max(predicted, true) for predicted, true, _ in bins), 1.0)
+    errors = [2.0 * math.sqrt(max(true * (1.0 - true), 1e-12) / count) for _, true, count in bins]
+    ends = (max(bin[0], bin[1] + error) for bin, error in zip(bins, errors, strict=True))
+    highest = min(max(ends), 1.0)
+    step = 10.0 ** math.floor(math.log10(highest))
+    top = min(step * math.ceil(highest / step), 1.0)  # a round number, so that it has a tick
     chart = Chart(
         (0.0, top),
         (0.0, top),
@@ -510,9 +514,8 @@ def _calibration(model: OutcomeModel) -> list[Block]:
         height=300.0,
     )
     chart.line([(0.0, 0.0), (top, top)], 6)
-    for predicted, true, count in bins:
-        error = math.sqrt(max(true * (1.0 - true), 1e-12) / count)
-        chart.whisker(predicted, max(true - 2 * error, 0.0), min(true + 2 * error, top))
+    for (predicted, true, _), error in zip(bins, errors, strict=True):
+        chart.whisker(predicted, max(true - error, 0.0), min(true + error, top))
         chart.dot(predicted, true)
     text = (
         "Each dot is a tenth of the attempts, predicted by a model that has not seen them. Dots on "

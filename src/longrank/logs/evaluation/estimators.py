@@ -284,7 +284,7 @@ def not_robust(evidence: Evidence) -> str:
 
 def model_based(sample: Sample) -> Estimate:
     """Average what the outcome model expects in every decision: a point, without an interval."""
-    note = "as good as its model, whose errors no interval can tell"
+    note = "only as good as its model; no interval covers the model's errors"
     modelled = sample.evidence.modelled
     n, notes = len(modelled), (note, *cost_notes(sample.evidence.log))
     value = float(modelled.mean())

@@ -24,7 +24,7 @@ class Connections:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.open: set[GuardedProtocol] = set()
+        self.open: dict[GuardedProtocol, None] = {}  # the oldest first: many share a `since`
         self._sweeping: asyncio.TimerHandle | None = None
 
     def __call__(self, *args: Any, **settings: Any) -> GuardedProtocol:
@@ -38,7 +38,7 @@ class Connections:
             if not idle:
                 return False
             min(idle, key=lambda other: other.since).abort()
-        self.open.add(connection)
+        self.open[connection] = None
         if self._sweeping is None:
             self._sweep(connection.loop)
         return True
@@ -81,7 +81,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def abort(self) -> None:
         """Close the connection at once."""
-        self._connections.open.discard(self)
+        self._connections.open.pop(self, None)
         self.transport.abort()
 
     def check(self, now: float) -> None:
@@ -112,7 +112,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._refuse(503, "there are too many connections; try again later")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._connections.open.discard(self)
+        self._connections.open.pop(self, None)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:

@@ -260,7 +260,7 @@ def test_without_a_command_the_help_goes_to_standard_error():
     [
         # an option that the help does not show still works
         (["evaluate", "no.csv", "--policy", "ind", "--no-gate"], 2, "there is no file no.csv\n"),
-        (["evaluate", "log.csv"], 1, "log.csv: the log has no column `order` or `ids`; its columns"),
+        (["evaluate", "log.csv"], 1, "log.csv: the log has no column `order` or `ids`; its"),
         (["bench", "--only", "x"], 2, "--only must be among round, "),
         (["run", "x"], 2, "task must be one of "),
         (["serve", "--store", "."], 2, "--store must be a file or a PostgreSQL URL, not a folder"),

@@ -1,7 +1,5 @@
 """Names of the usual arrays, for annotations."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Input validation: arguments become arrays and numbers, or are refused in one sentence."""
 
-from __future__ import annotations
-
 import math
 import operator
 from numbers import Real

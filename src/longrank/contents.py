@@ -7,8 +7,6 @@ lengths of arrays, which the first array of that size sets::
     {"dim": whole(1), "weights": numbers("dim"), "rows": numbers("n", "dim"), "marks": wholes("n")}
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection
 from typing import Any

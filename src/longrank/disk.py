@@ -1,7 +1,5 @@
 """Writing files: all of it or nothing."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Iterator

@@ -7,8 +7,6 @@ LongrankError
 └── MissingExtra   (also an ImportError) an optional dependency is not installed
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches

@@ -1,7 +1,5 @@
 """Jobs: local processes by joblib, or a Dask or Ray cluster; and one thread of linear algebra."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """Links: curves from a score to a probability of success."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

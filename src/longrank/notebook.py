@@ -1,7 +1,5 @@
 """Notebook: plain HTML tables, which objects show of themselves in Jupyter and the like."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from html import escape
 

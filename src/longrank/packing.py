@@ -10,8 +10,6 @@ A packed file is::
 No pickle: reading a file runs no code. Equal trees give equal bytes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

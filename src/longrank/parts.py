@@ -6,8 +6,6 @@ own ``migrations``; a newer one is rejected by name, and so is one that does not
 ``contents``. Kinds from other packages are found through entry points.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 

@@ -1,7 +1,5 @@
 """Entry points: parts, policies and tasks that other installed packages offer."""
 
-from __future__ import annotations
-
 import functools
 import importlib.metadata
 import sys

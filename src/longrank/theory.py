@@ -6,8 +6,6 @@ are larger in three places, and its slope z = 1 is loose (the logistic curve has
 on departures.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from dataclasses import dataclass

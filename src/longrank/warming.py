@@ -4,8 +4,6 @@ What the kernels take is noted (:mod:`longrank.kernels.behind`); compiled forms 
 made, without anybody waiting for them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

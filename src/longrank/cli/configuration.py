@@ -3,8 +3,6 @@
 The command line overrides the environment, which overrides the file, which overrides the default.
 """
 
-from __future__ import annotations
-
 import os
 import tomllib
 from collections.abc import Iterator

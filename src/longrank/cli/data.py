@@ -1,7 +1,5 @@
 """``longrank data``: the data sets of the paper."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

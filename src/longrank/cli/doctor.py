@@ -1,7 +1,5 @@
 """``longrank doctor``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from importlib.metadata import version
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """``longrank report``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """``longrank serve``."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import fields

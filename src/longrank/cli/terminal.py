@@ -1,7 +1,5 @@
 """What commands share: the console, progress bars, lists of values, optional dependencies."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec

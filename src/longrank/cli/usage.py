@@ -3,8 +3,6 @@
 A usage error is one sentence on what is wrong, then the usage and where it is explained.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Getting data sets, from their publishers or from local files."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

@@ -4,8 +4,6 @@ It is read as a stream: nothing is unpacked to disk. The kind of a file is recog
 bytes, not by its name.
 """
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import os

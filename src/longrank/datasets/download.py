@@ -5,8 +5,6 @@ An unfinished download has two files next to the target: ``NAME.part`` with the 
 has changed in between is downloaded from the beginning.
 """
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import json

@@ -5,8 +5,6 @@ have not shaped the space. Signs are fixed (the largest entry of an axis is posi
 equal data and seed give equal arrays.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

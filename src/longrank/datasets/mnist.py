@@ -4,8 +4,6 @@ An IDX file is a big-endian header (a magic number that names type and dimension
 of each dimension) and the values row by row.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from dataclasses import dataclass

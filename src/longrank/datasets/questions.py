@@ -4,8 +4,6 @@ Two JSON files in the format of LLMRouter: ``train.json``, a list of questions w
 every model, and ``default_llm.json``, the list prices of the models by name.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

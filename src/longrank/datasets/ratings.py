@@ -4,8 +4,6 @@ Only the arrays and the dictionaries of users and items are in memory: 12 bytes 
 about 200 per user or item.
 """
 
-from __future__ import annotations
-
 import io
 import json
 from array import array

@@ -1,7 +1,5 @@
 """The sources of the data sets: publisher, files, sizes and terms; listed in ``sources.toml``."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from importlib import resources

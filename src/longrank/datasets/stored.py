@@ -1,7 +1,5 @@
 """The data folder, and the data sets in it: where they are, and whether they are complete."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Mapping

@@ -9,8 +9,6 @@ A package adds its own tasks with entry points of the group ``longrank.tasks``: 
 the task.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import operator

@@ -1,7 +1,5 @@
 """Charts as SVG text: axes, lines, bars, dots with intervals. Needs no other package."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from html import escape

@@ -1,7 +1,5 @@
 """Numbers for readers: only significant digits, and a typographic minus sign."""
 
-from __future__ import annotations
-
 import math
 
 _HUGE = 1e12  # numbers that nobody reads digit by digit

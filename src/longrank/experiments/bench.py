@@ -1,7 +1,5 @@
 """Benchmarks that need no other library: what ``longrank bench`` runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The paper's claims about its results, checked on ours."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence

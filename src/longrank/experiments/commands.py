@@ -1,7 +1,5 @@
 """The ``longrank run`` commands that give the numbers of a table."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable
 from itertools import chain

@@ -1,7 +1,5 @@
 """The report on tasks outside the paper: which policy earned most, and how certain that is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The demo: a payment desk in money, then seven policies on handwritten digits."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Figures that can be read in black and white, as PNG and SVG."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isnan
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Figure 3: whether Dep does badly where its latent space harms Ind."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass

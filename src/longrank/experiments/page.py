@@ -1,7 +1,5 @@
 """A report under construction: sections with links, figures, and texts from files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path

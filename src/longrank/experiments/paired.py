@@ -1,7 +1,5 @@
 """Paired differences between policies on the same shuffles, with intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, sqrt

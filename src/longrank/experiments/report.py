@@ -1,7 +1,5 @@
 """The report: one page, the same as Markdown, and every table and figure as a file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path

@@ -4,8 +4,6 @@ Any tool reads the folder as one table (``pandas.read_parquet("results")``). Fil
 and are never overwritten.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime

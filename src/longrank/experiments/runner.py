@@ -1,7 +1,5 @@
 """Running cells: in local processes, or on a Dask or Ray cluster. Finished ones are kept."""
 
-from __future__ import annotations
-
 import json
 import time
 import traceback

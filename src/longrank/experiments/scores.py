@@ -1,7 +1,5 @@
 """Scores: the results of each task, scenario, budget and policy, by two protocols."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

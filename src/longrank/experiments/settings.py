@@ -1,7 +1,5 @@
 """Experiments as data: task, scenario, budget, policy, settings, seed."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Tasks as streams of rounds, and policies that fit them."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from collections.abc import Sequence

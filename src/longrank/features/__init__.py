@@ -1,7 +1,5 @@
 """Features: how an item is represented, given the items above it."""
 
-from __future__ import annotations
-
 from longrank.features.base import Features
 from longrank.features.coverage import Coverage
 from longrank.features.mixture import Mixture

@@ -1,7 +1,5 @@
 """What an item adds to the topics that the items above it cover: dependent outcomes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Protocol, Self

@@ -1,7 +1,5 @@
 """Items as they are: independent outcomes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

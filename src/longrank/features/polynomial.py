@@ -1,7 +1,5 @@
 """Items with a constant and with products of their numbers, for non-linear effects."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Records: candidates with named fields, and their shared context."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 

@@ -11,8 +11,6 @@ Importing this registers ``longrank/Logistic-v0``, ``longrank/Coverage-v0``,
 >>> seen, reward, terminated, truncated, info = env.step(2)  # try route 2; 4 would be to stop
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -6,8 +6,6 @@ expensive first, loads it from numba's cache on disk, and asks a separate proces
 (:mod:`longrank.kernels.compiler`) for what is not there yet.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import importlib.util

@@ -4,8 +4,6 @@ Reads a kernel and the types of its arguments from each line of standard input, 
 with a line: what went wrong, or an empty text. Ends with its input.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import json

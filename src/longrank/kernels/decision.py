@@ -1,7 +1,5 @@
 """Decisions: the order, the length, and the numbers of the receipt."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

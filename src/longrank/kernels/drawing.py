@@ -4,8 +4,6 @@ The log-odds of an item are those of its estimated probability of success, and t
 those of the break-even. Estimates lie between 0 and 1, and ``count`` tries are allowed.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from longrank.arrays import Flags, Vector

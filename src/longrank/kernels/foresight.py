@@ -1,7 +1,5 @@
 """Greedy choice with foresight: each position is chosen as if all items above it had failed."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -6,8 +6,6 @@ was never observed has no place in the table: its mean is 0, its variance that o
 is what one prior variance is learned for: a field, or a pair of fields.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from longrank.arrays import Indices, Keys, Matrix, Vector

@@ -1,7 +1,5 @@
 """Bayesian logistic regression by the Laplace approximation, one observed item at a time."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

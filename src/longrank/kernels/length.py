@@ -4,8 +4,6 @@
 itself earns what giving up at that point does.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from longrank.arrays import Vector

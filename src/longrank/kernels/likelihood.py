@@ -1,7 +1,5 @@
 """Penalised maximum likelihood on a growing history, with warm starts."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@ differs in the last bit between machines; and numpy's, for which a kernel that i
 call, is yet another one than that of compiled code.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

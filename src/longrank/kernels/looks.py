@@ -4,8 +4,6 @@ No covariance exceeds that of the prior, I / prior, so |x| / sqrt(prior) bounds 
 in O(d). Exact widths, in O(d^2), are computed for those only whose bound reaches the best scores.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -6,8 +6,6 @@ straight line over the worths, so whoever is beaten by the same b others at both
 interval is beaten by them in all of it. Where a plan goes on, trying nobody beats a score below 0.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ For every field a sorted sample of what was observed is kept, at most ``SAMPLE``
 of a number in it does not depend on the unit, and a heavy tail does no harm.
 """
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 

@@ -9,8 +9,6 @@ g_i = p_i v_i - c_i, a try after m failures is worth
 where F(m+1) is what going on is worth. The proofs are in ``docs/planning.md``.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple, TypeVar
 

@@ -4,8 +4,6 @@ The kernels here are compiled one by one, when a round first needs them: most ro
 candidates and payoffs for which one order is right, and never wait for the others.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

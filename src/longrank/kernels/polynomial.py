@@ -1,7 +1,5 @@
 """Polynomial features."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

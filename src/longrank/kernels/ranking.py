@@ -1,7 +1,5 @@
 """Score the items of a round and choose the best of them, one position after the other."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 The exact scores of those decide, so that sums here may be reordered.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -6,8 +6,6 @@ from; payoffs that are at least as high and have one slope throughout bound what
 worth.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -9,8 +9,6 @@ product is a mixture of both keys.
 The columns live in a table: see :mod:`longrank.kernels.hash_table`.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Numbers in any units as rows: normal scores, bends, levels and products."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

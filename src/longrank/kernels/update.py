@@ -4,8 +4,6 @@ The first is a strict scalar loop: the same rows and outcomes give the same stat
 cost is a number above 0 whose deviation grows with its mean.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Learners: the belief about what succeeds."""
 
-from __future__ import annotations
-
 from longrank.learners.base import Learner
 from longrank.learners.costs import Costs
 from longrank.learners.laplace import Laplace

@@ -1,7 +1,5 @@
 """The interface of a learner."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple, Self

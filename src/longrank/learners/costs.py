@@ -1,7 +1,5 @@
 """Expected costs of attempts whose cost is known only afterwards, from the same rows."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Self
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A normal belief about the weights of a logistic model, kept up to date item by item."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

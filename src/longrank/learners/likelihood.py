@@ -1,7 +1,5 @@
 """Maximum likelihood, refitted after every cascade: the belief behind GL-CDCM."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Self
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The paper's learner: an online Newton step on the logistic loss."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Linear least squares: the belief behind C-UCB1."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

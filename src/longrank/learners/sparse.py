@@ -1,7 +1,5 @@
 """A diagonal belief about sparse rows, with learned priors: for records."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np

@@ -10,8 +10,6 @@ dictionaries or a :class:`History`.
 1
 """
 
-from __future__ import annotations
-
 from longrank.logs.abilities import Ability, Checked, check
 from longrank.logs.columns import COLUMNS
 from longrank.logs.decision import Decision

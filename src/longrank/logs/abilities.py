@@ -1,7 +1,5 @@
 """What a log can be used for, and why not for the rest."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

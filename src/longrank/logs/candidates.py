@@ -1,7 +1,5 @@
 """The candidates of a row: records, their context, and what was played of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

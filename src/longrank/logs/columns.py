@@ -1,7 +1,5 @@
 """The columns of a log: the format that ``columns.toml`` lists, and the names used in code."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from importlib import resources

@@ -1,7 +1,5 @@
 """An example of a log: simulated payments whose routes were drawn at random."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterator
 from typing import cast

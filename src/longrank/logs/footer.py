@@ -5,8 +5,6 @@ compact protocol, since pyarrow reports the sizes in the footer, not those of th
 on an inconsistent footer.
 """
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from typing import Any, BinaryIO

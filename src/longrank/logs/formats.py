@@ -1,7 +1,5 @@
 """The formats of a log: files, frames and dictionaries, all read as rows of one table."""
 
-from __future__ import annotations
-
 import csv
 import glob
 import json

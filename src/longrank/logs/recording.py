@@ -1,7 +1,5 @@
 """Writing a log: the row of a decision, and files of rows."""
 
-from __future__ import annotations
-
 import csv
 import datetime
 import json

@@ -1,7 +1,5 @@
 """The rules of a log: what each cell must hold, and how rows must agree with each other."""
 
-from __future__ import annotations
-
 import datetime
 import math
 import warnings

@@ -1,7 +1,5 @@
 """Problems of a log: which row breaks which rule."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ M^-1) |x| and sqrt(largest) |x|. A pass over all candidates finds those whose bo
 best, and only these are scored exactly. The result is that of scoring them all.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """One decision: scores, an order, its best length, and the receipt."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

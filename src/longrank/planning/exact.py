@@ -6,8 +6,6 @@ Where x has a cost and a value they join r, and where a cascade may end by itsel
 (1 - q) l_|S+x| + q W(S + x).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

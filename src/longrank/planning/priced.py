@@ -1,7 +1,5 @@
 """Plans of rounds in which candidates have costs and values of their own."""
 
-from __future__ import annotations
-
 import copy
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Policies: what to try, in which order, and when to stop."""
 
-from __future__ import annotations
-
 from longrank.policies.base import Policy
 from longrank.policies.default import cautious, recommended
 from longrank.policies.epsilon_greedy import EpsilonGreedy

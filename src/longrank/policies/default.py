@@ -1,7 +1,5 @@
 """The recommended policy."""
 
-from __future__ import annotations
-
 from typing import overload
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Epsilon-greedy: a random order now and then, otherwise the best estimate."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

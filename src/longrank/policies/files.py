@@ -1,7 +1,5 @@
 """Reading saved policies."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

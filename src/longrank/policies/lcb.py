@@ -1,7 +1,5 @@
 """Pessimism: optimism with the sign reversed, for learning from a fixed log."""
 
-from __future__ import annotations
-
 import sys
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Plackett-Luce: random sequences with exact propensities, for logs that support evaluation."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable

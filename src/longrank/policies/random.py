@@ -1,7 +1,5 @@
 """A random order at full budget: the baseline that every learner must beat."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Self
 
 import numpy as np

@@ -4,8 +4,6 @@ A sequence is a chain of choices: an item, another one, ..., and STOP, which is 
 When the budget or the items are used up, STOP is certain.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any

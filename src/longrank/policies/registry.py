@@ -5,8 +5,6 @@ command line and the documentation. A package adds its own policies with entry p
 ``longrank.policies``.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

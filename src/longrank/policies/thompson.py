@@ -1,7 +1,5 @@
 """Thompson sampling: acts on a draw from the belief."""
 
-from __future__ import annotations
-
 import sys
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Optimism in the face of uncertainty: the paper's Algorithms 1 and 2."""
 
-from __future__ import annotations
-
 import math
 import sys
 from typing import ClassVar

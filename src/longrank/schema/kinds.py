@@ -1,7 +1,5 @@
 """Kinds of fields: how values are interpreted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Prices: what a candidate costs and is worth, by the fields of its record."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from typing import Any

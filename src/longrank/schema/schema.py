@@ -1,7 +1,5 @@
 """Schema: how records and their context become the rows that a learner scores."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

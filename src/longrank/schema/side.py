@@ -1,7 +1,5 @@
 """One side of a schema: the fields of the candidates, or those of the context."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self

@@ -1,7 +1,5 @@
 """Values of fields: what records may hold, and how each is read by its kind."""
 
-from __future__ import annotations
-
 import math
 import numbers as numeric
 import re

@@ -1,7 +1,5 @@
 """The application: the HTTP API over an engine, with its start and its stop."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable

@@ -1,7 +1,5 @@
 """``longrank backup``: copy a SQLite store while the service uses it, and verify the copy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``longrank doctor``: check versions, the disk and the store."""
 
-from __future__ import annotations
-
 import os
 import statistics
 import tempfile

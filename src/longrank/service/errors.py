@@ -14,8 +14,6 @@ LongrankError
         └── OtherVersion  it does, but another version of longrank wrote it
 """
 
-from __future__ import annotations
-
 from longrank.errors import LongrankError
 
 

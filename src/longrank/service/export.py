@@ -4,8 +4,6 @@ JSON Lines have records and contexts as objects, Parquet as JSON text, as in all
 format.
 """
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Callable, Iterator

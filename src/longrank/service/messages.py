@@ -4,8 +4,6 @@ The API's OpenAPI schemas are generated from these types, and so are the checks 
 fields. Nothing here knows about HTTP, the engine or the store.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct

@@ -1,7 +1,5 @@
 """The process: uvicorn around the application, with a graceful stop."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import socket

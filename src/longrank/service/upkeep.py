@@ -1,7 +1,5 @@
 """Background work: snapshots, expiry, retention, catching up with other processes."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """What msgspec objects to in a request, as parameter, rule and value."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

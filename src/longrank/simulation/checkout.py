@@ -1,7 +1,5 @@
 """Payments as records: routes and transactions with named fields."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from functools import cache

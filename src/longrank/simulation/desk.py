@@ -3,8 +3,6 @@
 Everything here is invented. It is what ``longrank play`` and ``longrank demo`` route.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The loop: rank, play, learn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Metrics of a run."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from longrank.arrays import Vector

@@ -4,8 +4,6 @@ A world is created from a seed, and round t is always the same: every policy see
 and, if outcomes are independent, the same outcomes.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from typing import Any

@@ -11,8 +11,6 @@ Subclass a contract in a test file, define how to make the part, and pytest does
 The package's own parts pass the same suites. Needs pytest.
 """
 
-from __future__ import annotations
-
 from longrank.errors import MissingExtra
 
 try:

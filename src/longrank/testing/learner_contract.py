@@ -1,7 +1,5 @@
 """What every learner must do."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What every policy must do."""
 
-from __future__ import annotations
-
 import json
 import math
 import pickle

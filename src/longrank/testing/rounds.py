@@ -1,7 +1,5 @@
 """Rounds of every shape, the same in every run, to play policies through."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Comparing policies on a log: by every estimator that it supports, and by the gate."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

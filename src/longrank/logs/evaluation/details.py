@@ -1,7 +1,5 @@
 """The details of a report: the log's statistics, what-if analyses, and learning curves."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping

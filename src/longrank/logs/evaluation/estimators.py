@@ -5,8 +5,6 @@ Importance sampling (IPS) and its self-normalised form (SNIPS), doubly robust (D
 one is a function and an entry of :data:`ESTIMATORS`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

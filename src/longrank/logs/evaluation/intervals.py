@@ -8,8 +8,6 @@ bound, which suits weighted rewards (Karampatziakis, Mineiro, Ramdas 2021), and 
 past, as in the log of a policy that learns.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Judging: from evidence about policies to verdicts, differences, and decisions of the gate."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Costs of attempts, learned from outcomes where the log does not give them beforehand."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The report of an evaluation: one HTML page without outside references, the answer first."""
 
-from __future__ import annotations
-
 import datetime
 import math
 import os

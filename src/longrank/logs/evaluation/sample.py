@@ -1,7 +1,5 @@
 """A sample: the evidence about a policy, what is assumed of missing outcomes, and intervals."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import cached_property

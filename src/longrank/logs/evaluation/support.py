@@ -1,7 +1,5 @@
 """Support: whether a log can tell about a policy, judged by its choices, never by outcomes."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

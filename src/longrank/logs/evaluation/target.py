@@ -1,7 +1,5 @@
 """Target choices: what the policies to evaluate would do in each decision."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Sequence
 from itertools import repeat

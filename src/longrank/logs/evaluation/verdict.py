@@ -1,7 +1,5 @@
 """The verdict on a policy: what it would earn, with what confidence, and what to do about it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass

@@ -4,8 +4,6 @@ A batch is processed at once, in arrays of n rows, as wide as the longest sequen
 set of candidates require. Position j means after the first j attempts, or attempt j + 1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The catalog: the models that exist, in memory as in the store."""
 
-from __future__ import annotations
-
 import logging
 import re
 import secrets

@@ -1,7 +1,5 @@
 """Follow a log that several processes append to: each applies all of it to its own models."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """API keys: shown once, stored as hashes, one model each; the administrator's opens all."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import logging

@@ -1,7 +1,5 @@
 """Threads that read the store for event loops."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial

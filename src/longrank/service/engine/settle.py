@@ -1,7 +1,5 @@
 """Settle: check what became of a decision, log it once and answer."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

@@ -1,7 +1,5 @@
 """Views: models and decisions as the API shows them. Nothing here changes anything."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

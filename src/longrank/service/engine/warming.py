@@ -1,7 +1,5 @@
 """Warming: what the models need is loaded before the first request, or compiled behind it."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable
 

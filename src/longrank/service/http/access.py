@@ -1,7 +1,5 @@
 """Who may use the service: the owner of a key, and pages of which origin where no key is needed."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Iterable

@@ -3,8 +3,6 @@
 Every request takes it, and it is all in one place: there are no further layers around a handler.
 """
 
-from __future__ import annotations
-
 import hmac
 import math
 import os

@@ -1,7 +1,5 @@
 """The body of a request: received within its limits, and decoded."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache, partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Handlers of decisions and their outcomes."""
 
-from __future__ import annotations
-
 import math
 import random
 import time

@@ -1,7 +1,5 @@
 """The page ``/docs``: the OpenAPI document for people, without scripts."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

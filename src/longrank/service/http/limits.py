@@ -1,7 +1,5 @@
 """Limits of the service: of a request, of a connection, and of what one key may use."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The service's log: lines of JSON on standard error."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import time

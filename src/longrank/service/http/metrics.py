@@ -1,7 +1,5 @@
 """Metrics of the requests, counted here, and of the engine, read when they are asked for."""
 
-from __future__ import annotations
-
 import logging
 import math
 import platform

@@ -1,7 +1,5 @@
 """Handlers of models and their keys."""
 
-from __future__ import annotations
-
 import logging
 
 import msgspec

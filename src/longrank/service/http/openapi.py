@@ -1,7 +1,5 @@
 """The OpenAPI 3.1 document, generated from the table of endpoints and its message types."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Problem details (RFC 9457): how an error is reported over HTTP."""
 
-from __future__ import annotations
-
 import re
 from http import HTTPStatus
 

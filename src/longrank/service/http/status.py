@@ -1,7 +1,5 @@
 """The service's own status: health, readiness, metrics, and the page."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -1,7 +1,5 @@
 """Threads for work that would hold up the event loop."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """The panel of the desk: the service's own page, with one section more and its buttons."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """Pictures of a page, by a headless Chromium."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -11,8 +11,6 @@ Snapshots are written through that session, so that a process that was stopped a
 not know yet that it has lost the lease, can write none.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence

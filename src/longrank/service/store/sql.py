@@ -1,7 +1,5 @@
 """Every SQL statement, as functions of a session: the same on every database."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol

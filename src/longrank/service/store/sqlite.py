@@ -1,7 +1,5 @@
 """The store in a SQLite file: nothing else to install or configure."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from contextlib import closing, suppress

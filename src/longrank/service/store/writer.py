@@ -1,7 +1,5 @@
 """Group commit: one thread writes; all that is queued goes into one transaction with one fsync."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading

@@ -192,8 +192,8 @@ BODIES = {
     "got nothing": {"candidates": [A, {"features": [0.1] * DIM}]},
     'features[0][1] must be a number, got "x"': {"ids": ["a"], "features": [[0.0, "x", 0.0]]},
     f"features must have {DIM} columns, got 2": {"ids": ["a"], "features": [[0.0, 0.5]]},
-    "ids must name each candidate once, got 'a' twice": {**ROUND, "ids": list("abacd")},
-    "candidates must name each candidate once, got 'a' twice": {"candidates": [A, A]},
+    "ids must be unique, got 'a' twice": {**ROUND, "ids": list("abacd")},
+    "candidates must have unique ids, got 'a' twice": {"candidates": [A, A]},
     "costs[4] must be at least 0, got -0.5": {**ROUND, "costs": [0, 0, 0, 0, -0.5]},
     "costs must have 5 numbers, one for each candidate of the round, got 4": {
         **ROUND, "costs": [0] * 4

@@ -398,7 +398,8 @@ def _check_distinct(parameter: str, ids: list[str]) -> None:
         seen.update(ids[i : i + TOGETHER])
     if len(seen) < len(ids):
         ((twice, _),) = Counter(ids).most_common(1)
-        raise InvalidInput(parameter, "name each candidate once", f"{twice!r} twice")
+        rule = "be unique" if parameter == "ids" else "have unique ids"
+        raise InvalidInput(parameter, rule, f"{twice!r} twice")
 
 
 def _blame(records: list[Record], context: Record) -> None:

@@ -153,7 +153,7 @@ MODELS = [
     ({"policy": "recomended"}, "policy", "gl-cdcm, ind, got .*; did you mean recommended"),
     ({"settings": {"exploration": -1}}, "exploration", "be at least 0, got -1.0"),
     ({"settings": {"rate": "0.1"}}, "rate", "be a number, got '0.1'"),
-    ({"settings": {"nobody": 1}}, "settings", "be among radius, rate, .* 'ind', got 'nobody'"),
+    ({"settings": {"nobody": 1}}, "settings", "for 'ind', which takes radius, .*: 'nobody'"),
     ({"settings": {"dim": 3}}, "settings", "not name 'dim', which is given, got dim"),
     ({"settings": {"radius": 1e308}}, "radius", "be small enough for .*, got 1e.308"),
     ({"policy": "cautious"}, "policy", "^cautious cannot serve: it never explores"),

@@ -230,7 +230,7 @@ class Grid(Block):
         for i, (above, title) in enumerate(zip(self._above, self.header, strict=True)):
             names = ["first"] * (i in starts) + ["prose"] * (i in self.prose)
             kinds.append(f' class="{" ".join(names)}"' if names else "")
-            hint = escape(f"{above}: {title}" if above else title)
+            hint = _unbroken(escape(f"{above}: {title}" if above else title))
             hints.append(f' data-title="{hint}"' if self.stacked else "")
         groups = "".join(
             f'<th class="group" colspan="{n}">{_marked_up(text)}</th>' for text, n in self.groups
@@ -273,9 +273,13 @@ def _inline(svg: str, name: str, label: str) -> str:
 
 
 def _marked_up(text: str) -> str:
-    """Escape text for a page; what is in backticks becomes code, and no line breaks before %."""
-    text = re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", escape(text))
-    return re.sub(r"`([^`]*)`", r"<code>\1</code>", text)
+    """Escape text for a page; what is in backticks becomes code."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", _unbroken(escape(text)))
+
+
+def _unbroken(text: str) -> str:
+    """Keep lines from breaking before %."""
+    return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", text)
 
 
 def _escaped(text: str) -> str:

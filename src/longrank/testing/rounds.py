@@ -23,7 +23,7 @@ class Rounds:
     Attributes
     ----------
     items
-        Five items, two of which are equal.
+        Five items, two of which are equal but for their id.
     empty
         Sets without an item.
     """
@@ -110,15 +110,15 @@ class RecordRounds(Rounds):
         {"id": "a", "region": "us"},
         {"id": "d", "fee": 2.5},
         {"id": "c", "region": "eu", "fee": 0.1},
-        {"id": "b", "region": "eu", "fee": 0.3},
+        {"id": "e", "region": "eu", "fee": 0.3},
     ]
     empty: ClassVar[list[Any]] = [[], ()]
 
     @staticmethod
     def candidates(t: int, rng: np.random.Generator) -> Any:
         found = []
-        for _ in range(rng.integers(0, 9)):
-            record: dict[str, Any] = {"id": f"route-{rng.integers(12)}"}
+        for route in rng.permutation(12)[: rng.integers(0, 9)]:
+            record: dict[str, Any] = {"id": f"route-{route}"}
             if rng.random() < 0.8:
                 record["region"] = str(rng.choice(["eu", "us", "asia"]))
             record["fee"] = float(rng.lognormal()) if rng.random() < 0.9 else None

@@ -9,6 +9,7 @@ import os
 import random
 import re
 import time
+from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterable
 from importlib import import_module
 from typing import IO, Any
@@ -26,6 +27,7 @@ from longrank.service.http.access import KeyLookup
 from longrank.service.http.body import BodyReader, too_large
 from longrank.service.http.limits import Limits
 from longrank.service.http.logs import Access
+from longrank.service.http.metrics import BUCKETS, Metrics
 from longrank.service.http.problems import Refused
 from longrank.service.http.routes import FIELD, PAGES, ROUTES, Route
 from longrank.service.http.service import Load, Reply, Service
@@ -184,7 +186,7 @@ class Application:
         finally:
             self._in_flight -= 1
             seconds = time.perf_counter() - started
-            metrics.count(call, status, seconds)
+            count(metrics, call, status, seconds)
             if self._access is not None:
                 path = self._shown(scope["path"], status)
                 self._access(scope["method"], path, status, seconds, request_id.decode())
@@ -272,6 +274,14 @@ class Application:
         if not _PLAIN_PATH.fullmatch(path):
             return "(path with unusual characters)"
         return path if status < 400 else self._service.keys.hide(path)  # what was served is no key
+
+
+def count(metrics: Metrics, call: str, status: int, seconds: float) -> None:
+    """Count a request; the methods of prometheus_client would take 3 % of a decision."""
+    metrics.requests[call, status] += 1
+    times = metrics.seconds[call]
+    times[bisect_left(BUCKETS, seconds)] += 1
+    times[-1] += seconds
 
 
 def _bearer(headers: Headers) -> str:

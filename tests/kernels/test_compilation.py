@@ -14,7 +14,7 @@ import pytest
 
 from longrank.errors import InvalidInput
 from longrank.kernels import compilation
-from longrank.kernels.behind import Behind, Job
+from longrank.kernels.behind import TURN, Behind, Job
 from longrank.kernels.compilation import Kernel, compiled, describe, numba_types, using
 from longrank.kernels.length import best_length, probe_is_due
 from longrank.kernels.ranking import worst_row
@@ -163,6 +163,14 @@ def test_short_scripts_never_compile_and_long_ones_do():
         jobs.want(job, lambda: True, 0.06)
     assert started == [1]
     assert jobs.wanted[job][0] == pytest.approx(0.24)
+
+
+def test_threads_take_short_turns_while_a_kernel_is_loaded_and_usual_ones_afterwards():
+    turns, behind, before = [], Behind(), sys.getswitchinterval()
+    behind.want(Job("m", "k", ()), lambda: turns.append(sys.getswitchinterval()) or True, 1.0)
+    while not behind.ready or sys.getswitchinterval() != before:
+        threading.Event().wait(0.001)
+    assert turns == [pytest.approx(TURN)]
 
 
 def test_what_cannot_be_compiled_is_said_once_and_a_compiler_that_dies_is_replaced(caplog):

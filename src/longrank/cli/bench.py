@@ -9,6 +9,7 @@ import typer
 
 from longrank.cli.terminal import console, names, say
 from longrank.errors import InvalidInput
+from longrank.kernels import compilation
 
 if TYPE_CHECKING:
     from longrank.experiments.measure import Measure
@@ -43,7 +44,8 @@ def show(benchmarks: Mapping[str, Callable[[], list[Measure]]], chosen: Sequence
     _line("what", "figure", "aim", "", "times: median (min)")
     _line("---", "--:", "--:", "---", "---")
     for name in chosen:
-        with console.status(f"measuring: {name}"):
+        compiled = "compiled" if compilation.mode() == "auto" else compilation.mode()
+        with console.status(f"measuring: {name}"), compilation.using(compiled):
             rows = benchmarks[name]()
         for row in rows:
             unit = "" if row.unit in ("x", "relative") else f" {row.unit}"

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 PATIENCE = 0.2  # seconds of plain Python before anything is compiled
+TURN = 1e-4  # seconds that other threads run in one go while kernels are loaded
 COMPILER = "LONGRANK_COMPILER"  # set in the environment of the process that compiles
 
 log = logging.getLogger("longrank")
@@ -81,12 +82,20 @@ class Behind:
         self._changed.notify_all()
 
     def _work(self) -> None:
-        while available():
+        while True:
+            with _short_turns():
+                while (dearest := self._dearest()) is not None and available():
+                    self.make(*dearest)
             with self._changed:
                 self._changed.wait_for(lambda: self.wanted)
-                job = max(self.wanted, key=lambda each: self.wanted[each][0])
-                load = self.wanted[job][1]
-            self.make(job, load)
+
+    def _dearest(self) -> tuple[Job, Load] | None:
+        """Return the job that most time was spent without."""
+        with self._changed:
+            if not self.wanted:
+                return None
+            job = max(self.wanted, key=lambda each: self.wanted[each][0])
+            return job, self.wanted[job][1]
 
     def make(self, job: Job, load: Load, waited_for: bool = False) -> bool:
         """Load a compiled form, compiling it first if necessary; return whether it is there."""
@@ -145,6 +154,22 @@ class Behind:
         if text not in self._announced:
             self._announced.add(text)
             log.warning(text)
+
+
+@contextlib.contextmanager
+def _short_turns() -> Iterator[None]:
+    """Let threads take turns more often.
+
+    Importing numba lets go of the interpreter at each of thousands of files. If a busy program then
+    keeps it for 5 ms, the default, that takes minutes.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(before, TURN))
+    try:
+        yield
+    finally:
+        if sys.getswitchinterval() < before:  # nobody else changed it
+            sys.setswitchinterval(before)
 
 
 class _Process:

@@ -1,4 +1,4 @@
-"""Metrics of the requests, as counted by the application, and of the engine, read when asked."""
+"""Metrics of the requests, which the application counts, and of the engine, when asked for."""
 
 import logging
 import math
@@ -25,7 +25,7 @@ _NAMES = [*map(str, BUCKETS[:-1]), "+Inf"]
 
 
 class Metrics(Collector):
-    """Metrics of the requests, as counted by the application, and of the engine, read when asked."""
+    """Metrics of the requests, which the application counts, and of the engine, when asked for."""
 
     def __init__(self, engine: Engine, max_models: int) -> None:
         self.registry = CollectorRegistry()

@@ -4,14 +4,14 @@ from longrank import theory
 from longrank.checks import unit_rows
 from longrank.decision import Outcome, Ranking
 from longrank.errors import BadFile, BadPlugin, InvalidInput, LongrankError, MissingExtra
-from longrank.features import Coverage, Features, Mixture, Plain, Polynomial, Records, Tabular
+from longrank.features import Coverage, Features, Mixture, Plain, Polynomial, Records
 from longrank.learners import (
+    Blocks,
     Laplace,
     Learner,
     MaximumLikelihood,
     OnlineNewton,
     Ridge,
-    SparseLaplace,
 )
 from longrank.links import LOGISTIC, PROBIT, Link
 from longrank.payoffs import Payoffs, PlannedSequence
@@ -34,6 +34,7 @@ from longrank.schema import Category, Embedding, Number, Schema, Tags, Text
 __version__ = "0.6.0.dev0"
 
 __all__ = [
+    "Blocks",
     "LCB",
     "LOGISTIC",
     "PROBIT",
@@ -68,8 +69,6 @@ __all__ = [
     "Records",
     "Ridge",
     "Schema",
-    "SparseLaplace",
-    "Tabular",
     "Tags",
     "Text",
     "Thompson",

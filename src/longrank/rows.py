@@ -22,15 +22,22 @@ class Slot(NamedTuple):
     kind: str
     width: int
 
+    @property
+    def numbers(self) -> int:
+        """How many numbers a candidate has in this field."""
+        return self.width if self.kind == "embedding" else int(self.kind == "number")
+
 
 class Layout(NamedTuple):
     """The fields of the candidates and of the context, in the order of their atoms.
 
-    The first atom of a candidate is the constant, which belongs to no field.
+    The first atom of a candidate is the constant, which belongs to no field. ``dense`` are the
+    fields of candidates whose numbers make the dense block, in the order of its columns.
     """
 
     candidate: tuple[Slot, ...]
     context: tuple[Slot, ...]
+    dense: tuple[Slot, ...] = ()
 
 
 class Plan(NamedTuple):
@@ -68,6 +75,12 @@ class SparseRows:
         and (1, number fields); NaN is missing.
     plan
         How the atoms are crossed; None after reading from a file, until a schema builds it.
+    dense
+        The rows of the dense block, shape (k, dim), which a receipt keeps beside the atoms; None
+        where there is no such block.
+    items
+        The numbers of all candidates of which the dense block is made, shape (k, numbers); None
+        without them, and in a receipt.
     """
 
     layout: Layout
@@ -78,6 +91,8 @@ class SparseRows:
     raw: Matrix
     context_raw: Matrix
     plan: Plan | None = None
+    dense: Matrix | None = None
+    items: Matrix | None = None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -93,7 +108,20 @@ class SparseRows:
             self.raw[order],
             self.context_raw,
             self.plan,
+            None if self.dense is None else self.dense[order],
         )
+
+    @property
+    def dim(self) -> int:
+        """How many columns the dense block has."""
+        return 0 if self.dense is None else self.dense.shape[1]
+
+    def block(self, dim: int) -> Matrix:
+        """Return the rows of the dense block with ``dim`` columns: those that were added are 0."""
+        if self.dense is None:
+            return np.zeros((len(self), dim))
+        missing = dim - self.dense.shape[1]
+        return self.dense if missing <= 0 else np.pad(self.dense, ((0, 0), (0, missing)))
 
     def arrays(self) -> tuple[Keys, Matrix, tuple[Keys, NDArray[np.float64]]]:
         """Return the atoms in the form that the kernels take."""
@@ -104,6 +132,7 @@ class SparseRows:
         return {
             "candidate": [list(field) for field in self.layout.candidate],
             "context": [list(field) for field in self.layout.context],
+            "dense": [list(field) for field in self.layout.dense],
         } | {name: getattr(self, name) for name in _ARRAYS}
 
     @classmethod
@@ -113,6 +142,7 @@ class SparseRows:
             raise BadFile(f"not the rows of a ranking: a {type(state).__name__}")
         try:
             candidate, context = (_slots(state[side]) for side in ("candidate", "context"))
+            dense = read_dense(state["dense"])
             count, shared = len(state["keys"]), sum(field.width for field in context)
             atoms = 1 + sum(field.width for field in candidate)
             shapes = {
@@ -138,7 +168,7 @@ class SparseRows:
                     norms = arrays[name][:, np.array(measured) == "embedding"]
                     if ((norms < 0.0) | (norms > MAX_NORM)).any():
                         raise ValueError(f"norms must be from 0 to {MAX_NORM:g}")
-            return cls(Layout(candidate, context), **arrays)
+            return cls(Layout(candidate, context, dense), **arrays)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise BadFile(f"not the rows of a ranking: {error!s:.200}") from error
 
@@ -164,12 +194,31 @@ _ARRAYS: dict[str, Any] = {
 
 MEASURED = ("number", "embedding")  # the kinds whose scale is learned
 LISTS = ("tags", "embedding")  # those whose values are lists
+MAX_DENSE = 256  # numbers of the candidates that make the dense block
 MAX_ATOM = 1e3  # of an atom's number, so that squares of products stay finite
 MAX_WIDTH = 256  # of a field, in atoms
 MAX_FIELDS = 256  # of the candidates, and of the context
 MAX_NORM = 1e103  # of an embedding, whose numbers are at most 1e100
 _ANY = range(1, MAX_WIDTH + 1)
 _WIDTHS = {"number": (2,), "category": (1,), "embedding": _ANY, "tags": _ANY, "text": _ANY}
+
+
+def dense_fields(fields: Sequence[Slot]) -> tuple[Slot, ...]:
+    """Return which fields of candidates make the dense block, as long as there is room."""
+    chosen, room = [], MAX_DENSE
+    for field in fields:
+        if field.kind in MEASURED and field.numbers <= room:
+            chosen.append(field)
+            room -= field.numbers
+    return tuple(chosen)
+
+
+def read_dense(fields: Sequence[Any]) -> tuple[Slot, ...]:
+    """Read the fields of a dense block."""
+    dense = _slots(fields)
+    if any(f.kind not in MEASURED for f in dense) or sum(f.numbers for f in dense) > MAX_DENSE:
+        raise ValueError(f"a dense block is made of at most {MAX_DENSE} numbers")
+    return dense
 
 
 def _slots(fields: Sequence[Any]) -> tuple[Slot, ...]:

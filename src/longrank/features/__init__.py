@@ -6,7 +6,6 @@ from longrank.features.mixture import Mixture
 from longrank.features.plain import Plain
 from longrank.features.polynomial import Polynomial
 from longrank.features.records import Records
-from longrank.features.tabular import Tabular
 from longrank.packing import Tree
 from longrank.parts import Kinds
 
@@ -17,7 +16,6 @@ __all__ = [
     "Plain",
     "Polynomial",
     "Records",
-    "Tabular",
     "from_state",
 ]
 
@@ -25,7 +23,7 @@ KINDS = Kinds(
     "feature map",
     Features,  # type: ignore[type-abstract]
     "longrank.features",
-    (Plain, Coverage, Polynomial, Records, Tabular),
+    (Plain, Coverage, Polynomial, Records),
 )
 
 

@@ -30,17 +30,14 @@ class Features(Part, ABC):
     sparse
         Whether rows are :class:`longrank.rows.SparseRows` of records, for a learner that takes
         them.
-    grows
-        Whether rows become longer as more is known: :meth:`adapt` returns their current length,
-        ``first_length`` is their initial length, and ``settled`` says whether growth has ended.
+    length
+        The current length of the dense block, which grows as more is known; 0 where it is fixed.
     """
 
     max_square: float = 1e300
     independent: bool = False
     sparse: bool = False
-    grows: bool = False
-    settled: bool = True
-    first_length: int = 0
+    length: int = 0
 
     @abstractmethod
     def encode(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Encoded:
@@ -79,19 +76,12 @@ class Features(Part, ABC):
         """Return the first ``count`` rows of a receipt, for the learner."""
         return ranking.rows(count)
 
-    def carried(self, candidates: Encoded) -> NDArray[np.float64] | None:
-        """Return the candidates that a receipt carries for :meth:`adapt`; none by default."""
+    def carried(self, candidates: Encoded) -> NDArray[np.float64] | None:  # noqa: ARG002
+        """Return candidates that a receipt carries for :meth:`observe`; none by default."""
         return None
 
-    def adapt(self, ranking: Ranking) -> int:
-        """Learn from the candidates that a receipt carries; return the new length of a row."""
-        raise NotImplementedError(f"{type(self).__name__} does not grow")
-
-    def observe(self, rows: Any) -> None:
-        """Learn from observed rows what the map itself needs; nothing by default.
-
-        A map that grows learns in :meth:`adapt` instead.
-        """
+    def observe(self, rows: Any, carried: NDArray[np.float64] | None = None) -> None:
+        """Learn from observed rows what the map itself needs; nothing by default."""
 
     def view(self) -> Self:
         """Return a copy that shares nothing that :meth:`observe` writes."""

@@ -1,20 +1,23 @@
-"""Records: candidates with named fields, and their shared context."""
+"""Candidates of any form: names, records, frames and arrays, with their shared context."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from longrank.arrays import Flags, Indices
-from longrank.contents import PART
+from longrank import checks
+from longrank.arrays import Flags, Indices, Matrix
+from longrank.contents import PART, optional, whole
 from longrank.decision import Ranking
-from longrank.errors import InvalidInput
+from longrank.errors import BadFile, InvalidInput
 from longrank.explanation import Names, Reasons
 from longrank.features.base import Features
+from longrank.features.tabular import Numbers, Tabular
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.rows import LISTS, Slot, SparseRows
+from longrank.rows import LISTS, Layout, Plan, Slot, SparseRows
 from longrank.schema import (
     Record,
     Schema,
@@ -27,118 +30,277 @@ from longrank.schema import (
 from longrank.schema.prices import COST
 from longrank.schema.values import is_missing
 
+ARRAY = "features"  # the field of a candidate that is an array and comes with a context
+_FORMS = "records", "arrays"
+_NO_FIELDS = Layout((), ())
+_NO_ENTRIES = Plan(
+    np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint64), np.empty(0, np.int64),
+    ((None, None),), shared=(None,),
+)  # fmt: skip
+
 
 class RecordRound:
-    """The candidates of a round: records, context and rows."""
+    """The candidates of a round: records, context and rows.
 
-    __slots__ = ("context", "records", "rows")
+    ``records`` is None where candidates are an array. ``numbers`` are those of the dense block.
+    """
 
-    def __init__(self, records: list[Record], context: Record, rows: SparseRows) -> None:
-        self.records, self.context, self.rows = records, context, rows
+    __slots__ = ("context", "numbers", "records", "rows")
+
+    def __init__(
+        self,
+        records: list[Record] | None,
+        context: Record,
+        rows: SparseRows,
+        numbers: Numbers | None,
+    ) -> None:
+        self.records, self.context, self.rows, self.numbers = records, context, rows, numbers
 
     def __len__(self) -> int:
-        return len(self.records)
+        return len(self.rows)
+
+    def along(self, order: Indices) -> SparseRows:
+        """Return the rows of some candidates, with the dense block."""
+        rows = self.rows.take(order)
+        return rows if self.numbers is None else replace(rows, dense=self.numbers.along(order))
 
 
 class Records(Features):
-    """Rows made from named fields by a :class:`~longrank.Schema`.
+    """Rows made of candidates of any form by a :class:`~longrank.Schema`.
 
-    A row does not depend on the candidates above it. Needs a learner of sparse rows:
-    :class:`~longrank.SparseLaplace`.
+    The numbers of the candidates make a dense block (:class:`Tabular`), everything else makes
+    sparse columns. An array of k x d numbers is k candidates with one field of d numbers. A row
+    does not depend on the candidates above it. Needs a learner in blocks:
+    :class:`~longrank.Blocks`.
 
     Parameters
     ----------
     schema
         How records become rows; by default everything is inferred.
+    dim
+        If given, candidates must be arrays of so many numbers.
     """
 
+    max_square = 1e6
     independent = True
     sparse = True
     kind = "records"
-    contents: ClassVar = {"schema": PART}
+    contents: ClassVar = {"schema": PART, "dim": optional(whole(1)), "numbers": optional(PART)}
 
-    def __init__(self, schema: Schema | None = None) -> None:
+    def __init__(self, schema: Schema | None = None, dim: int | None = None) -> None:
         self.schema = Schema() if schema is None else schema
         if not isinstance(self.schema, Schema):
             raise InvalidInput("schema", "be a longrank.Schema", type(schema).__name__)
+        self.dim = None if dim is None else checks.whole("dim", dim, minimum=1)
+        self.numbers: Tabular | None = None if dim is None else Tabular(self.dim)
+        self._labels: tuple[Any, Plan, Indices] | None = None
+
+    @property
+    def length(self) -> int:  # type: ignore[override]
+        """The current length of the dense block."""
+        return 0 if self.numbers is None else self.numbers.length
 
     def encode(
         self,
         items: Any,
-        dim: int | None,
+        dim: int | None = None,
         lazy: bool = False,
         *,
         context: Mapping[str, Any] | None = None,
     ) -> RecordRound:
-        records = as_records(items)
-        if records is None:
-            rule = (
-                "be records: a list of dictionaries or names, or a frame with named columns "
-                "(arrays of numbers need a policy with dim)"
-            )
-            raise InvalidInput("candidates", rule, type(items).__name__)
-        check_ids(records)
+        records = None if isinstance(items, np.ndarray) else as_records(items)
         if context is not None and not isinstance(context, Mapping):
             raise InvalidInput("context", "be a dictionary", type(context).__name__)
+        if records is None or (not records and self.dim is not None):
+            if not context:
+                return self._encode_array(items)
+            array = self._checked(items)
+            records = [{ARRAY: row} for row in array.tolist()]
+        elif self.dim is not None:
+            rule = f"be an array of {self.dim} numbers for each candidate, since dim was given"
+            raise InvalidInput("candidates", rule, "records")
+        check_ids(records)
         shared = {} if context is None else context
-        return RecordRound(records, shared, self.schema.encode(records, shared))
+        rows = self.schema.encode(records, shared)
+        return RecordRound(records, shared, rows, self._block(rows))
+
+    def _encode_array(self, items: ArrayLike) -> RecordRound:
+        array = self._checked(items)
+        tabular = Tabular(max(array.shape[1], 1)) if self.numbers is None else self.numbers
+        return RecordRound(None, {}, _no_atoms(len(array)), tabular.encode(array))
+
+    def _checked(self, items: ArrayLike) -> NDArray[np.floating]:
+        """Return candidates as an array, if they may be one."""
+        known = self._known
+        if known and set(self.schema.sides["candidate"].known) != {ARRAY}:
+            rule = "be records, as those that it learned from: dictionaries, names or a frame"
+            raise InvalidInput("candidates", rule, type(items).__name__)
+        try:
+            array = checks.shaped(items, None)
+        except InvalidInput as error:
+            rule = "be an array of numbers, a list of dictionaries or names, or a frame"
+            raise InvalidInput("candidates", rule, type(items).__name__) from error
+        wanted = self.dim
+        if self.numbers is not None and not known:
+            wanted = self.numbers.dim
+        if wanted is not None and len(array) and array.shape[1] != wanted:
+            raise InvalidInput("items", f"have {wanted} columns", array.shape[1])
+        return array if len(array) or wanted is None else np.empty((0, wanted))
+
+    def _block(self, rows: SparseRows) -> Numbers | None:
+        if rows.items is None:
+            return None
+        tabular = self.numbers
+        if tabular is None:
+            tabular = self._tabular(rows.layout.dense)
+        return tabular.encode(rows.items)
+
+    def _tabular(self, fields: tuple[Slot, ...]) -> Tabular:
+        plain = sum(field.kind == "number" for field in fields)
+        groups = [plain] * (plain > 0) + [f.width for f in fields if f.kind == "embedding"]
+        return Tabular(sum(groups), groups)
 
     def along(self, candidates: RecordRound, order: Indices) -> Any:
-        return candidates.rows.take(order)
+        return candidates.along(order)
 
     def rows(self, candidates: RecordRound) -> Any:
-        return candidates.rows
+        numbers = candidates.numbers
+        return candidates.rows if numbers is None else replace(candidates.rows, dense=numbers.rows)
 
     def price(self, candidates: RecordRound, payoffs: Payoffs) -> Payoffs:
         """Return the payoffs of a round, with the costs and values in its records."""
-        if have_prices(candidates.records):
+        if candidates.records is not None and have_prices(candidates.records):
             names = self.schema.sides["candidate"].prices
             payoffs = read_prices(payoffs, candidates.records, names)
         return payoffs
 
     def without_cost(self, candidates: RecordRound) -> Flags:
-        """Return which records do not say what a try costs."""
-        if COST not in self.schema.sides["candidate"].prices:
+        """Return which candidates do not say what a try costs."""
+        records = candidates.records
+        if records is None or COST not in self.schema.sides["candidate"].prices:
             return np.ones(len(candidates), np.bool_)
-        return np.array([is_missing(each.get(COST)) for each in candidates.records], np.bool_)
+        return np.array([is_missing(each.get(COST)) for each in records], np.bool_)
+
+    def labels(self, candidates: RecordRound) -> tuple[Plan, Indices]:
+        """Return the plan with the labels of the dense block, and that of each of its columns."""
+        plan, numbers = candidates.rows.plan, candidates.numbers
+        assert plan is not None
+        if numbers is None or candidates.records is None:
+            return plan, np.zeros(0 if numbers is None else numbers.length, np.int64)
+        of = plan, numbers.view[4]
+        if self._labels is None or any(
+            a is not b for a, b in zip(self._labels[0], of, strict=True)
+        ):
+            self._labels = of, *numbers.labelled(plan, candidates.rows.layout.dense)
+        return self._labels[1:]
 
     def name(
         self, candidates: RecordRound, order: Indices, rows: SparseRows, added: NDArray[np.float64]
-    ) -> Names:
-        """Return ids, rows and reasons of an order, for its receipt.
+    ) -> Names | None:
+        """Return ids, rows and reasons of an order, for its receipt; None for arrays.
 
         ``rows`` are those of the order, and ``added`` is what each field adds to their means.
         """
-        assert rows.plan is not None
+        if candidates.records is None:
+            return None
+        plan, _ = self.labels(candidates)
         chosen = [dict(candidates.records[i]) for i in order.tolist()]
         context = dict(candidates.context)
-        if rows.plan.lists:
+        if plan.lists:
             for fields, some in ((rows.layout.candidate, chosen), (rows.layout.context, [context])):
                 _copy_lists(fields, some)
-        reasons = Reasons(added, rows.plan, chosen, context)
+        reasons = Reasons(added, plan, chosen, context)
         return Names(identities(candidates.records, order.tolist()), rows, reasons)
+
+    def carried(self, candidates: RecordRound) -> Matrix | None:
+        numbers = candidates.numbers
+        tabular = self.numbers
+        if numbers is None:
+            return None
+        return (Tabular(numbers.items.shape[1]) if tabular is None else tabular).carried(numbers)
 
     def recall(self, ranking: Ranking, count: int) -> Any:
         rows = ranking.rows(count)
-        if not isinstance(rows, SparseRows):
-            raise InvalidInput("ranking", "have rows of records to learn from", repr(ranking))
-        return self.schema.planned(rows)
+        given = isinstance(rows, SparseRows)
+        arrays = self.dim is not None or (self.numbers is not None and not self.schema.dense)
+        if len(ranking) and ((given and arrays) or (not given and self._known)):
+            rule = f"be of {_FORMS[arrays]}, as the candidates that this policy learned from"
+            raise InvalidInput("ranking", rule, f"one of {_FORMS[not given]}")
+        if not given:
+            rows = replace(_no_atoms(count), dense=rows)
+        layout, numbers, wanted = rows.layout, self.numbers, self.schema.dense
+        if given and wanted and layout.dense != wanted:
+            rows = replace(rows, dense=_moved(rows, wanted, count))
+        elif numbers is not None and len(ranking) and not numbers.dim < rows.dim <= numbers.length:
+            rule = f"have rows of {numbers.length} numbers, as this policy makes them"
+            raise InvalidInput("ranking", rule, rows.dim)
+        return self.schema.planned(rows) if given else rows
 
-    def observe(self, rows: Any) -> None:
+    @property
+    def _known(self) -> bool:
+        """Whether it learned from records."""
+        return bool(self.schema.sides["candidate"].known)
+
+    def observe(self, rows: Any, carried: Matrix | None = None) -> None:
         self.schema.observe(rows)
+        if self.numbers is None and rows.dim:
+            dense = self.schema.dense
+            self.numbers = self._tabular(dense) if dense else Tabular(rows.dim - 1)
+        if self.numbers is not None and carried is not None:
+            self.numbers.take(carried)
 
     def view(self) -> Self:
-        return type(self)(self.schema.view())
+        viewed = object.__new__(type(self))
+        viewed.__dict__.update(self.__dict__)
+        viewed.schema = self.schema.view()
+        viewed.numbers = None if self.numbers is None else self.numbers.view()
+        return viewed
 
     def state(self) -> Tree:
-        return {"schema": self.schema.saved()}
+        numbers = self.numbers
+        return {
+            "schema": self.schema.saved(),
+            "dim": self.dim,
+            "numbers": None if numbers is None else numbers.saved(),
+        }
 
     @classmethod
     def from_state(cls, state: Tree) -> Self:
-        return cls(Schema.from_state(Schema.migrate(state["schema"])))
+        features = cls(Schema.from_state(Schema.migrate(state["schema"])), state["dim"])
+        if state["numbers"] is not None:
+            features.numbers = Tabular.from_state(Tabular.migrate(state["numbers"]))
+        numbers, dense = features.numbers, features.schema.dense
+        if dense and (numbers is None or numbers.groups != features._tabular(dense).groups):
+            raise BadFile("the numbers of a feature map and its schema do not fit together")
+        return features
 
     def __repr__(self) -> str:
-        return f"Records({self.schema!r})"
+        return f"Records({self.schema!r})" if self.dim is None else f"Records(dim={self.dim})"
+
+
+def _no_atoms(size: int) -> SparseRows:
+    """Return rows that have no sparse part."""
+    none = np.empty((size, 0))
+    keys, empty = none.astype(np.uint64), np.empty(0)
+    shared = empty.astype(np.uint64), empty
+    return SparseRows(_NO_FIELDS, keys, none, *shared, none, np.empty((1, 0)), _NO_ENTRIES)
+
+
+def _moved(rows: SparseRows, wanted: tuple[Slot, ...], count: int) -> Matrix:
+    """Return the dense block of a receipt that was made before its fields were settled."""
+    moved = np.zeros((count, sum(field.numbers for field in wanted) + 1))
+    starts, at = {}, 0
+    for field in rows.layout.dense:
+        starts[field] = at
+        at += field.numbers
+    place = 0
+    for field in wanted:
+        if field in starts and rows.dense is not None:
+            own = slice(starts[field], starts[field] + field.numbers)
+            moved[:, place : place + field.numbers] = rows.dense[:, own]
+        place += field.numbers
+    moved[:, -1] = 1.0
+    return moved
 
 
 def _copy_lists(fields: Iterable[Slot], records: list[dict[str, Any]]) -> None:

@@ -5,22 +5,23 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from longrank import checks, kernels
-from longrank.arrays import Flags, Indices, Matrix
+from longrank.arrays import Flags, Indices, Matrix, Vector
 from longrank.contents import numbers, whole, wholes
-from longrank.decision import Ranking
 from longrank.errors import BadFile, InvalidInput
-from longrank.features.base import Encoded, Features
-from longrank.kernels import BEND, KNOTS, LEVEL, PRODUCT
+from longrank.kernels import BEND, KNOTS, LEVEL, MISSING, PRODUCT
 from longrank.packing import Tree
+from longrank.parts import Part
+from longrank.rows import Plan, Slot
 
 Shape = tuple[int, int, int, float, float, float]  # kind, first, second, low, high, scale
 
@@ -44,33 +45,42 @@ class Scale:
     """What a sample says of the columns: the curve of each, and the scale of their scores."""
 
     curves: kernels.Curves
-    scale: float
-    embedded: bool = False
+    scales: Vector
+    embedded: Flags
 
     @classmethod
-    def fit(cls, sample: Matrix) -> Scale:
-        norm = _common_norm(sample)
-        return cls._of_columns(sample) if norm is None else cls._of_embeddings(sample, norm)
-
-    @classmethod
-    def _of_embeddings(cls, sample: Matrix, norm: float) -> Scale:
-        """Take numbers as they are: in rows of one norm their relative sizes mean something."""
+    def fit(cls, sample: Matrix, groups: Sequence[int]) -> Scale:
+        """Fit the columns of a sample; those of a group may be an embedding."""
         d = sample.shape[1]
-        knots, scores = np.full((d, KNOTS), math.inf), np.zeros((d, KNOTS))
-        slopes = np.zeros((d, KNOTS))
-        knots[:, :3], scores[:, :3] = (-norm, 0.0, norm), (-math.sqrt(d), 0.0, math.sqrt(d))
-        slopes[:, :2], counts = math.sqrt(d) / norm, np.full(d, 3)
+        knots, scores, slopes = np.zeros((d, KNOTS)), np.zeros((d, KNOTS)), np.zeros((d, KNOTS))
+        counts, scales, embedded = np.ones(d, np.int64), np.zeros(d), np.zeros(d, np.bool_)
+        start = 0
+        for size in groups:
+            some = slice(start, start + size)
+            norm, start = _common_norm(sample[:, some]), start + size
+            if norm is not None:  # their relative sizes mean something: as they are
+                knots[some], end = math.inf, math.sqrt(size)
+                knots[some, :3], scores[some, :3] = (-norm, 0.0, norm), (-end, 0.0, end)
+                slopes[some, :2], counts[some], scales[some] = end / norm, 3, EMBEDDED / end
+                embedded[some] = True
+        others = np.flatnonzero(~embedded)
+        own = cls._of_columns(np.ascontiguousarray(sample[:, others]))
+        for filled, fitted in zip((knots, scores, slopes, counts), own.curves[1:], strict=True):
+            filled[others] = fitted
+        scales[others] = own.scales
         curves = kernels.guide(knots, counts), knots, scores, slopes, counts
-        return cls(curves, EMBEDDED / math.sqrt(d), True)
+        return cls(curves, scales, embedded)
 
     @classmethod
     def _of_columns(cls, sample: Matrix) -> Scale:
-        n, d = sample.shape
+        d = sample.shape[1]
         knots, scores = np.zeros((d, KNOTS)), np.zeros((d, KNOTS))
         counts = np.ones(d, np.int64)
         for j in range(d):
-            values, often = np.unique(sample[:, j], return_counts=True)
-            middles, numeric = (np.cumsum(often) - 0.5 * often) / n, len(values) > 2
+            there = sample[sample[:, j] != MISSING, j]
+            values, often = np.unique(there if len(there) else [0.0], return_counts=True)
+            n, numeric = often.sum(), len(values) > 2
+            middles = (np.cumsum(often) - 0.5 * often) / n
             if len(values) > KNOTS:
                 kept = np.searchsorted(middles, np.linspace(middles[0], middles[-1], KNOTS))
                 kept = np.unique(np.minimum(kept, len(values) - 1))
@@ -80,7 +90,7 @@ class Scale:
             if numeric:
                 scores[j, : len(values)] = [_normal_quantile(each) for each in middles]
             elif len(values) == 2:  # the more frequent is 0, in the first rows: so it stays so
-                low = (sample[:ENOUGH, j] == values[0]).mean()
+                low = (there[:ENOUGH] == values[0]).mean()
                 scores[j, :2] = (0.0, 1.0) if low >= 0.5 else (1.0, 0.0)
         slopes = np.zeros((d, KNOTS))
         with np.errstate(all="ignore"):  # of numbers that are nearly equal, or as far apart
@@ -95,8 +105,16 @@ class Scale:
                 numbers_of[repeated] = 0.0
             counts[repeated] = 2
             curves = kernels.guide(knots, counts), knots, scores, slopes, counts
-        square = float((scored**2).sum()) / max(n, 1)
-        return cls(curves, _rounded(REACH / math.sqrt(square)) if square > 0.0 else REACH)
+        square = float((scored**2).sum()) / max(len(sample), 1)
+        scale = _rounded(REACH / math.sqrt(square)) if square > 0.0 else REACH
+        return cls(curves, np.full(d, scale), np.zeros(d, np.bool_))
+
+
+NOTHING: kernels.View = (
+    (np.zeros((0, 256), np.uint8), *[np.zeros((0, KNOTS))] * 3, np.zeros(0, np.int64)),
+    *(np.zeros(0), np.zeros((0, 0)), np.zeros(0)),
+    (*[np.zeros(0, np.int64)] * 3, np.zeros((0, 3))),
+)  # the view of no columns
 
 
 class Numbers:
@@ -108,9 +126,42 @@ class Numbers:
     def __len__(self) -> int:
         return len(self.items)
 
+    @property
+    def length(self) -> int:
+        """The length of a row."""
+        return self.items.shape[1] + 1 + len(self.view[4][0])
+
     @cached_property
     def rows(self) -> Matrix:
         return kernels.expand_rows(self.items, self.view)
+
+    def along(self, order: Indices) -> Matrix:
+        """Return the rows of some candidates."""
+        return kernels.expand_rows(self.items[order], self.view)
+
+    def labelled(self, plan: Plan, fields: Sequence[Slot]) -> tuple[Plan, Indices]:
+        """Return the labels of the columns, and a plan with those that it lacks.
+
+        A column speaks for its field, a product for two; sums of many columns have no label.
+        """
+        own = [field.name for field in fields for _ in range(field.numbers)]
+        labels = {pair: i for i, pair in enumerate(plan.names) if plan.shared[i] is None}
+
+        def label(*pair: str | None) -> int:
+            return labels.setdefault(pair, len(plan.names) + len(labels) - known)  # type: ignore[arg-type]
+
+        known, (kinds, first, second, _) = len(labels), self.view[4]
+        columns = [label(name, None) for name in own] + [0]
+        for kind, a, b in zip(kinds.tolist(), first.tolist(), second.tolist(), strict=True):
+            if kind != PRODUCT:
+                columns.append(label(own[a], None))
+            elif max(a, b) >= len(own):
+                columns.append(0)
+            else:
+                columns.append(label(own[a], None if own[a] == own[b] else own[b]))
+        added = list(labels)[known:]
+        shared = (*plan.shared, *[None] * len(added))
+        return plan._replace(names=(*plan.names, *added), shared=shared), np.array(columns)
 
     @cached_property
     def marks(self) -> Flags:
@@ -119,7 +170,7 @@ class Numbers:
         return np.concatenate([curves[-1] <= 2, [False], shapes[0] == LEVEL])
 
 
-class Tabular(Features):
+class Tabular(Part):
     """Rows for columns of numbers in any units, which need no scaling.
 
     A sample of the candidates shows how each column is distributed. A row has the normal score of
@@ -154,12 +205,10 @@ class Tabular(Features):
     4
     """
 
-    max_square = 1e6
-    independent = True
-    grows = True
     kind = "tabular"
     contents: ClassVar = {
         "dim": whole(1),
+        "groups": wholes("groups", minimum=1),
         "sample": numbers("rows", "dim", minimum=-_MAX, maximum=_MAX),
         "directions": numbers("m", "dim"),
         "offsets": numbers("m"),
@@ -169,9 +218,9 @@ class Tabular(Features):
         "bounds": numbers("shapes", 3, minimum=-math.inf, maximum=math.inf),
     }
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, groups: Sequence[int] | None = None) -> None:
         self.dim = checks.whole("dim", dim, minimum=1)
-        self.first_length = self.dim + 1
+        self.groups = (self.dim,) if groups is None else tuple(groups)
         self.sample = np.empty((0, self.dim))
         self.directions, self.offsets = np.empty((0, self.dim)), np.empty(0)
         self.shapes: kernels.Shapes = (
@@ -185,82 +234,60 @@ class Tabular(Features):
     @property
     def length(self) -> int:
         """The current length of a row: the ``dim`` of the learner."""
-        return self.first_length + len(self.shapes[0])
+        return self.dim + 1 + len(self.shapes[0])
 
     @property
-    def settled(self) -> bool:  # type: ignore[override]
+    def settled(self) -> bool:
         """Whether the sample is full, so that rows no longer grow."""
         return len(self.sample) == SAMPLE
 
-    def encode(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Encoded:
-        array, scale = self._checked(items), self._scale
+    def encode(self, array: NDArray[np.floating]) -> Numbers:
+        """Return the numbers of a round, and how they become rows."""
+        self._check(array)
+        scale = self._scale
         if scale is None:
             first = self.sample if len(self.sample) else _some(array, ENOUGH)
-            scale = Scale.fit(np.concatenate([first, _some(array, SAMPLE)]))
-        view = scale.curves, scale.scale, self.directions, self.offsets, self.shapes
+            scale = Scale.fit(np.concatenate([first, _some(array, SAMPLE)]), self.groups)
+        view = scale.curves, scale.scales, self.directions, self.offsets, self.shapes
         return Numbers(array, view)
 
-    def check(self, items: ArrayLike) -> None:
-        self._checked(items)
-
-    def _checked(self, items: ArrayLike) -> NDArray[np.floating]:
-        array = checks.shaped(items, None)
-        if len(array) == 0:
-            array = np.empty((0, self.dim))
-        if array.shape[1] != self.dim:
-            raise InvalidInput("items", f"have {self.dim} columns", array.shape[1])
+    def _check(self, array: NDArray[np.floating]) -> None:
         row, square = kernels.worst_row(array)
         if not square < math.inf:
             checks.rows(array, row, square, unit=False)
-        return array
 
-    def along(self, candidates: Encoded, order: Indices) -> Matrix:
-        return kernels.expand_rows(candidates.items[order], candidates.view)
-
-    def rows(self, candidates: Encoded) -> Matrix:
-        rows: Matrix = candidates.rows
-        return rows
-
-    def carried(self, candidates: Encoded) -> Matrix | None:
+    def carried(self, candidates: Numbers) -> Matrix | None:
+        """Return some of the candidates, for the sample of whoever learns from the round."""
         wanted = SAMPLE - len(self.sample)
         if not wanted or not len(candidates):
             return None
         wanted = min(wanted, ENOUGH if len(self.sample) < ENOUGH else LATER)
         return _some(candidates.items, min(wanted, max(_CARRIED // self.dim, LATER)))
 
-    def recall(self, ranking: Ranking, count: int) -> Matrix:
-        rows, carried = ranking.rows(count), ranking.sample
-        if carried is not None and carried.shape[1] != self.dim:
+    def take(self, carried: Matrix) -> None:
+        """Add candidates to the sample until it is full, and the shapes that it then asks for."""
+        if carried.shape[1] != self.dim:
             rule = f"carry candidates of {self.dim} columns"
             raise InvalidInput("ranking", rule, carried.shape[1])
-        missing = self.length - rows.shape[1]  # of shapes that were added since
-        return rows if missing <= 0 else np.pad(rows, ((0, 0), (0, missing)))
-
-    def adapt(self, ranking: Ranking) -> int:
-        carried = ranking.sample
-        if carried is not None and not self.settled:
-            self._take(carried)
-        return self.length
-
-    def _take(self, carried: Matrix) -> None:
-        """Add rows to the sample, and the shapes that it then asks for."""
+        if self.settled:
+            return
         before = len(self.sample)
         self.sample = np.concatenate([self.sample, carried])[:SAMPLE]
         if self.settled:
-            self._scale = Scale.fit(self.sample)
+            self._scale = Scale.fit(self.sample, self.groups)
         if self.settled or before < ENOUGH <= len(self.sample):
-            self._add_shapes(self._scale or Scale.fit(self.sample))
+            self._add_shapes(self._scale or Scale.fit(self.sample, self.groups))
 
     def _add_shapes(self, scale: Scale) -> None:
         """Add what the sample asks for and the rows do not have yet."""
         counts = scale.curves[-1]
         scored = kernels.normal_scores(self.sample, scale.curves).T
         numeric = np.flatnonzero(counts > 2)
+        plain = np.flatnonzero((counts > 2) & ~scale.embedded)
         known = set(zip(*(each.tolist() for each in self.shapes[:3]), strict=True))
-        added: list[Shape] = []
-        if not scale.embedded:
-            added += self._bends(numeric) + self._levels(numeric, scale.scale / REACH)
-        added += self._products(numeric, scored, scale.embedded)
+        size = float(scale.scales[~scale.embedded].max(initial=0.0)) / REACH
+        added = self._bends(plain) + self._levels(plain, size) + self._gaps(size)
+        added += self._products(numeric, scored, bool(scale.embedded[numeric].all()))
         added = [each for each in added if each[:3] not in known]
         if added:
             table = np.array(added)
@@ -286,13 +313,18 @@ class Tabular(Features):
         added: list[Shape] = []
         room = MAX_LEVELS - int((kinds == LEVEL).sum())
         for j in numeric.tolist():
-            values = np.unique(self.sample[:, j])
+            values = np.unique(self.sample[self.sample[:, j] != MISSING, j])
             if j not in known and len(values) <= min(LEVELS, room):
                 edges = [-math.inf, *(0.5 * (values[1:] + values[:-1])).tolist(), math.inf]
                 bounds = enumerate(itertools.pairwise(edges))
                 added += [(LEVEL, j, at, low, high, size) for at, (low, high) in bounds]
                 room -= len(values)
         return added
+
+    def _gaps(self, size: float) -> list[Shape]:
+        """An indicator for each column of which numbers are missing."""
+        gaps = np.flatnonzero((self.sample == MISSING).any(axis=0))
+        return [(LEVEL, j, LEVELS, 0.5 * MISSING, math.inf, size) for j in gaps.tolist()]
 
     def _products(self, numeric: Indices, scored: Matrix, embedded: bool) -> list[Shape]:
         """The products of up to 16 columns, or of as many directions that are sums of columns."""
@@ -332,6 +364,7 @@ class Tabular(Features):
         kinds, first, second, bounds = self.shapes
         return {
             "dim": self.dim,
+            "groups": np.array(self.groups),
             "sample": self.sample,
             "directions": self.directions,
             "offsets": self.offsets,
@@ -343,13 +376,14 @@ class Tabular(Features):
 
     @classmethod
     def from_state(cls, state: Tree) -> Self:
-        features = cls(state["dim"])
+        features = cls(state["dim"], state["groups"].tolist())
         features.sample, features.directions = state["sample"], state["directions"]
         features.offsets, bounds = state["offsets"], state["bounds"]
         kinds, first, second = (state[name] for name in ("kinds", "first", "second"))
         columns = features.dim + len(features.directions)
         if not (
             len(features.sample) <= SAMPLE
+            and sum(features.groups) == features.dim
             and all((each < columns).all() for each in (first, second))
             and ((first < features.dim) | (kinds == PRODUCT)).all()
             and np.isfinite(bounds[:, 2]).all()
@@ -357,7 +391,7 @@ class Tabular(Features):
             raise BadFile("the parts of a tabular feature map do not fit together")
         features.shapes = kinds, first, second, bounds
         if features.settled:
-            features._scale = Scale.fit(features.sample)
+            features._scale = Scale.fit(features.sample, features.groups)
         return features
 
     def __repr__(self) -> str:
@@ -377,6 +411,7 @@ def _common_norm(sample: Matrix) -> float | None:
     Rows of indicators can have one norm, too, but no column has more than two numbers then; and
     so can rows with a column that is far from 0, but then they are all nearly the same.
     """
+    sample = sample[(sample != MISSING).all(axis=1)]
     if len(sample) < LATER or sample.shape[1] < 2:
         return None
     with np.errstate(all="ignore"):  # norms may overflow

@@ -9,7 +9,7 @@ Parts of other packages make kernels of their own with ``compiled``.
 """
 
 from longrank.kernels.compilation import compiled as compiled
-from longrank.kernels.decision import decide, decide_looking, decide_plain, decide_sparse
+from longrank.kernels.decision import decide, decide_blocks, decide_plain
 from longrank.kernels.drawing import LEAST, next_chances
 from longrank.kernels.foresight import greedy_foreseeing
 from longrank.kernels.hash_table import grow, room_for
@@ -39,14 +39,15 @@ from longrank.kernels.screening import (
 from longrank.kernels.sparse import (
     contributions,
     cross_keys,
-    greedy_sparse,
-    learn_sparse,
+    learn_blocks,
     score_sparse,
+    speak_dense,
 )
 from longrank.kernels.tabular import (
     BEND,
     KNOTS,
     LEVEL,
+    MISSING,
     PRODUCT,
     Curves,
     Shapes,

@@ -9,7 +9,7 @@ from longrank.kernels.length import best_length, fill_values
 from longrank.kernels.link import probability
 from longrank.kernels.looks import Optimism, choose_looking
 from longrank.kernels.ranking import greedy_plain
-from longrank.kernels.sparse import Plan, Rows, Table, contributions, greedy_sparse
+from longrank.kernels.sparse import Plan, Rows, Table, contributions, score_sparse, speak_dense
 from longrank.kernels.tabular import View, expand_columns
 
 # Rewards, losses, code of the link, how many items must be tried; what is filled: the order, and
@@ -60,44 +60,42 @@ def decide_plain(
 
 
 @compiled
-def decide_looking(
-    items: NDArray[np.floating],
+def decide_blocks(
+    items: Matrix,
     view: View,
     weights: Vector,
     inverse: Matrix,
     looks: Flags,
     optimism: Optimism,
     foresight: int,
-    last: Last,
-) -> int:
-    """Run ``expand_columns``, ``choose_looking`` and ``decide`` in one call."""
-    columns = expand_columns(items, view)
-    order, rows, means, scores = choose_looking(
-        columns, weights, inverse, looks, optimism, last[4].shape[0], foresight
-    )
-    return decide(order, rows, means, scores, last)
-
-
-@compiled
-def decide_sparse(
     rows: Rows,
     plan: Plan,
     table: Table,
-    labels: Order,
-    size: int,
-    bonus: Vector,
-    ceiling: float,
+    labels: tuple[Order, Order, int],
+    bonuses: Vector,
+    draws: Vector,
     last: Last,
 ) -> tuple[int, Keys, Matrix, Matrix]:
-    """Run ``greedy_sparse`` and ``decide``.
+    """Run ``expand_columns``, ``score_sparse``, ``choose_looking`` and ``decide``.
 
-    Also returns the atoms of the chosen rows, keys and numbers, and their ``contributions``.
+    ``bonuses`` are how many deviations of the dense block are added to each mean, ``draws`` how
+    many of the sparse part.
+    Also returns the atoms of the chosen rows, keys and numbers, and what each label adds to their
+    means: that of each entry, that of each column of the dense block, and how many there are.
     """
-    count = last[4].shape[0]
-    order, means, scores = greedy_sparse(rows, plan, table, bonus, ceiling, count)
-    none = np.empty((count, 0))
-    n = decide(order, none, means, scores, last)
+    means, squares = score_sparse(rows, plan, table)
+    added = np.empty(squares.shape[0])
+    for i in range(squares.shape[0]):
+        added[i] = draws[i] * draws[i] * squares[i]
+    columns, sparse = expand_columns(items, view), (means, squares, added, bonuses)
+    order, dense, means, scores = choose_looking(
+        columns, weights, inverse, looks, optimism, sparse, last[4].shape[0], foresight
+    )
+    n = decide(order, dense, means, scores, last)
     keys, own, context = rows
     first_keys, first_own = keys[order[:n]], own[order[:n]]
-    spoke = contributions((first_keys, first_own, context), plan, table, labels, size)
+    of_entries, of_columns, size = labels
+    chosen = first_keys, first_own, context
+    spoke = contributions(chosen, plan, table, of_entries, size)
+    speak_dense(dense[:n], weights, of_columns, spoke)
     return n, first_keys, first_own, spoke

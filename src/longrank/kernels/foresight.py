@@ -10,6 +10,13 @@ from longrank.kernels.laplace import foreseen_failure
 from longrank.kernels.ranking import Greedy, add_columns, optimistic, score_rows
 from longrank.kernels.update import times_row
 
+# Items, stored as columns of the dense block; their means; the squares of the block's widths, which
+# of these are exact and not only upper bounds, and how many of those widths are added to each mean;
+# and the squares of the sparse part's widths, and of what is added for them.
+Pool = tuple[Matrix, Vector, Vector, Flags, Vector, Vector, Vector]
+# Means, squares of widths and of bonuses of the sparse parts; how many widths the block's bonus has.
+Sparse = tuple[Vector, Vector, Vector, Vector]
+
 
 @compiled
 def greedy_foreseeing(
@@ -21,8 +28,9 @@ def greedy_foreseeing(
     """
     k = items.shape[0]
     means, widths = score_rows(items, weights, inverse)
-    columns, exact = np.ascontiguousarray(items.T), np.ones(k, np.bool_)
-    return foresee(columns, means, widths * widths, exact, inverse, bonuses, count, foresight)
+    columns, exact, none = np.ascontiguousarray(items.T), np.ones(k, np.bool_), np.zeros(k)
+    pool = columns, means, widths * widths, exact, bonuses, none, none
+    return foresee(pool, inverse, count, foresight)
 
 
 @compiled
@@ -44,24 +52,22 @@ def first_largest(scores: Vector) -> int:
 
 
 @compiled
-def fill_scores(mean_of: Vector, square_of: Vector, bonuses: Vector, score_of: Vector) -> None:
-    """Fill the scores of items. O(k)."""
-    for item in range(score_of.shape[0]):
-        width = math.sqrt(max(square_of[item], 0.0))
-        score_of[item] = optimistic(mean_of[item], width, bonuses[item], math.inf)
+def score_of_two(mean: float, square: float, bonus: float, added: float) -> float:
+    """Compute the score of a row of two parts: ``added`` is the square of the second's bonus."""
+    width = math.sqrt(bonus * bonus * max(square, 0.0) + added)
+    return optimistic(mean, width, math.copysign(1.0, bonus), math.inf)
 
 
 @compiled
-def foresee(
-    columns: Matrix,
-    mean_of: Vector,
-    square_of: Vector,
-    exact: Flags,
-    inverse: Matrix,
-    bonuses: Vector,
-    count: int,
-    foresight: int,
-) -> Greedy:
+def fill_scores(pool: Pool, score_of: Vector) -> None:
+    """Fill the scores of items. O(k)."""
+    _, mean_of, square_of, _, bonuses, _, added = pool
+    for item in range(score_of.shape[0]):
+        score_of[item] = score_of_two(mean_of[item], square_of[item], bonuses[item], added[item])
+
+
+@compiled
+def foresee(pool: Pool, inverse: Matrix, count: int, foresight: int) -> Greedy:
     """Choose ``count`` items by means and widths, each as if all above it had failed.
 
     The belief is a normal one about a logistic model. The step that ``laplace_cascade`` would take
@@ -70,14 +76,15 @@ def foresee(
     O(k d); M itself is not changed, and what the earlier failures took from it is subtracted from
     h. Positions after ``foresight`` failures use the belief as it is then.
 
-    Items are given as columns, each with a bonus of its own. The square of a width is ``exact``,
-    or an upper bound, which is replaced once its item looks best, in O(d^2): so most widths are
-    never computed, and the result is the same. What is given is written over.
+    Each item has a bonus of its own. The square of a width is ``exact``, or an upper bound, which
+    is replaced once its item looks best, in O(d^2): so most widths are never computed, and the
+    result is the same. The pool is written over.
     """
+    columns, mean_of, square_of, exact, bonuses, others, added = pool
     d, k = columns.shape
     ahead = min(foresight, count)
     score_of = np.empty(k)
-    fill_scores(mean_of, square_of, bonuses, score_of)
+    fill_scores(pool, score_of)
     order, means, scores = np.empty(count, np.int64), np.empty(count), np.empty(count)
     rows, products, factors = np.empty((count, d)), np.zeros((ahead, k)), np.empty(ahead)
     pulls, pulled, pull_of = np.empty((min(2 * count, k), d)), 0, np.full(k, -1)
@@ -98,8 +105,7 @@ def foresee(
                 for above in range(failed):
                     square -= factors[above] * products[above, best] * products[above, best]
                 square_of[best] = square
-                width = math.sqrt(max(square, 0.0))
-                score_of[best] = optimistic(mean_of[best], width, bonuses[best], math.inf)
+                score_of[best] = score_of_two(mean_of[best], square, bonuses[best], added[best])
                 continue
         order[position] = best
         means[position], scores[position] = mean_of[best], score_of[best]
@@ -107,7 +113,7 @@ def foresee(
             rows[position, i] = columns[i, best]
         position += 1
         if failed < min(ahead, count - 1):
-            mean, square = mean_of[best], max(square_of[best], 0.0)
+            mean, square = mean_of[best], max(square_of[best], 0.0) + others[best]
             direction, along = pulls[pull_of[best]], products[failed]
             for above in range(failed):
                 taken = factors[above] * products[above, best]
@@ -121,7 +127,7 @@ def foresee(
             for item in range(k):
                 mean_of[item] += g * along[item]
                 square_of[item] -= factor * along[item] * along[item]
-            fill_scores(mean_of, square_of, bonuses, score_of)
+            fill_scores(pool, score_of)
             failed += 1
         mean_of[best] = score_of[best] = -math.inf  # it stays so
     return order, rows, means, scores

@@ -10,17 +10,13 @@ import numpy as np
 
 from longrank.arrays import Flags, Indices, Matrix, Vector
 from longrank.kernels.compilation import compiled
-from longrank.kernels.foresight import fill_scores, first_largest, foresee, pull
+from longrank.kernels.foresight import Pool, Sparse, fill_scores, first_largest, foresee, pull
 from longrank.kernels.order_dp import take
 from longrank.kernels.ranking import Greedy, outline_columns, score_columns, top
 from longrank.kernels.tabular import BLOCK
 
 # Bonus, that of a look, columns that mark candidates, precision of the prior.
 Optimism = tuple[float, float, Flags, float]
-# Candidates, stored as columns: their means, the squares of their widths, which of these are exact
-# and not only upper bounds, and the bonus of each.
-Pool = tuple[Matrix, Vector, Vector, Flags, Vector]
-
 CONTENDERS = 128  # candidates among which foresight looks, or twice as many as are chosen
 _ROUNDING = 1.0 + 1e-6
 _RATIO = 2.0  # a candidate is far less known if so many times as much variance is left
@@ -34,15 +30,20 @@ def count_contenders(count: int) -> int:
 
 
 @compiled
-def pool_of(columns: Matrix, weights: Vector, optimism: Optimism) -> Pool:
-    """Compute means, with the bits of ``add_columns``, and bound the squares of widths. O(n d)."""
-    bonus, _, _, prior = optimism
-    n = columns.shape[1]
-    means, squares = np.zeros(n), np.zeros(n)
+def pool_of(columns: Matrix, weights: Vector, optimism: Optimism, sparse: Sparse) -> Pool:
+    """Compute means, and bound the squares of widths. O(n d)."""
+    prior, n = optimism[3], columns.shape[1]
+    means, squares, exact = sparse[0].copy(), np.zeros(n), np.full(n, columns.shape[0] == 0)
     outline_columns(columns, weights, means, squares)
     for i in range(n):
         squares[i] *= _ROUNDING / prior
-    return columns, means, squares, np.zeros(n, np.bool_), np.full(n, bonus)
+    return columns, means, squares, exact, sparse[3].copy(), sparse[1], sparse[2]
+
+
+@compiled
+def no_sparse(n: int, bonus: float) -> Sparse:
+    """The sparse parts of items that have none."""
+    return np.zeros(n), np.zeros(n), np.zeros(n), np.full(n, bonus)
 
 
 @compiled
@@ -79,11 +80,11 @@ def _least_known(columns: Matrix, item: int, marks: Flags, inverse: Matrix) -> f
 @compiled
 def _leader(pool: Pool, inverse: Matrix) -> int:
     """Find the best score, computing widths as far as needed."""
-    columns, means, squares, exact, bonuses = pool
-    scores = np.empty(means.shape[0])
+    columns, _, squares, exact, _, _, _ = pool
+    scores = np.empty(squares.shape[0])
     row, direction = np.empty(columns.shape[0]), np.empty(columns.shape[0])
     while True:
-        fill_scores(means, squares, bonuses, scores)
+        fill_scores(pool, scores)
         leader = first_largest(scores)
         if exact[leader]:
             return leader
@@ -97,6 +98,7 @@ def choose_looking(
     inverse: Matrix,
     looks: Flags,
     optimism: Optimism,
+    sparse: Sparse,
     count: int,
     foresight: int,
 ) -> Greedy:
@@ -105,19 +107,24 @@ def choose_looking(
     Foresight looks among the best :func:`count_contenders`.
     """
     n, few = columns.shape[1], count_contenders(count)
-    pool, some = pool_of(columns, weights, optimism), np.arange(n)
+    pool, some = pool_of(columns, weights, optimism, sparse), np.arange(n)
     widen(pool, inverse, looks, optimism)
-    _, means, squares, exact, bonuses = pool
     if n > few:
         _tighten(pool, inverse, few)
-        some = _strongest(means, squares, bonuses, few)
-        columns = _gather(columns, some)
-        means, squares, bonuses = take(means, some), take(squares, some), take(bonuses, some)
+        some = _strongest(pool, few)
+        _, means, squares, exact, bonuses, others, added = pool
         for i in range(few):
             exact[i] = exact[some[i]]
-    order, rows, means, scores = foresee(
-        columns, means, squares, exact, inverse, bonuses, count, foresight
-    )
+        pool = (
+            _gather(columns, some),
+            take(means, some),
+            take(squares, some),
+            exact,
+            take(bonuses, some),
+            take(others, some),
+            take(added, some),
+        )
+    order, rows, means, scores = foresee(pool, inverse, count, foresight)
     return take(some, order), rows, means, scores
 
 
@@ -138,10 +145,10 @@ def _tighten(pool: Pool, inverse: Matrix, few: int) -> None:
 
     First those of the best means, whose scores then rule out most of the others.
     """
-    columns, means, squares, exact, bonuses = pool
+    columns, means, squares, exact, _, _, _ = pool
     certain, scores = exact.copy(), np.empty(means.shape[0])
     _tighten_some(columns, top(means, few), squares, inverse, certain)
-    fill_scores(means, squares, bonuses, scores)
+    fill_scores(pool, scores)
     bar = math.inf
     for item in range(scores.shape[0]):
         if certain[item]:
@@ -171,10 +178,11 @@ def _tighten_some(
 
 
 @compiled
-def _strongest(means: Vector, squares: Vector, bonuses: Vector, few: int) -> Indices:
+def _strongest(pool: Pool, few: int) -> Indices:
     """Find the largest scores, in ascending order of their indices. O(k log few)."""
-    scores, chosen = np.empty(means.shape[0]), np.zeros(means.shape[0], np.bool_)
-    fill_scores(means, squares, bonuses, scores)
+    n = pool[1].shape[0]
+    scores, chosen = np.empty(n), np.zeros(n, np.bool_)
+    fill_scores(pool, scores)
     for item in top(scores, few):
         chosen[item] = True
     strongest, n = np.empty(few, np.int64), 0
@@ -191,11 +199,10 @@ def strongest_looking(
 ) -> Indices:
     """Find the best ``few`` of items, stored as columns, and those that are looked at."""
     n = columns.shape[1]
-    pool = pool_of(columns, weights, optimism)
+    pool = pool_of(columns, weights, optimism, no_sparse(n, optimism[0]))
     _tighten(pool, inverse, min(few, n))
-    _, means, squares, _, bonuses = pool
     for i in range(n):
         if looks[i]:
-            means[i] = math.inf
+            pool[1][i] = math.inf
             few += 1
-    return _strongest(means, squares, bonuses, min(few, n))
+    return _strongest(pool, min(few, n))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from longrank.arrays import Flags, Indices, Vector
 from longrank.kernels.compilation import compiled, orderly, reordered
-from longrank.kernels.looks import Optimism, pool_of
+from longrank.kernels.looks import Optimism, no_sparse, pool_of
 from longrank.kernels.ranking import optimistic, outline_columns
 from longrank.kernels.tabular import BLOCK, View, expand_columns
 
@@ -149,7 +149,9 @@ def screen_looking(
     chosen, bounds, kept = np.empty(items.shape[0], np.int64), np.empty(items.shape[0]), 0
     for start in range(0, items.shape[0], BLOCK):
         columns = expand_columns(items[start : start + BLOCK], view)
-        _, means, squares, _, _ = pool_of(columns, weights, optimism)
+        _, means, squares, _, _, _, _ = pool_of(
+            columns, weights, optimism, no_sparse(columns.shape[1], bonus)
+        )
         for i in range(means.shape[0]):
             if means[i] > best[0]:
                 replace_smallest(best, means[i])

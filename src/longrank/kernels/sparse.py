@@ -1,4 +1,6 @@
-"""Sparse rows: a diagonal normal belief about the columns that occurred, in a hash table.
+"""One belief: a dense block with its covariance, and sparse columns, each with its variance.
+
+The sparse columns that occurred stand in a hash table.
 
 A row is made of atoms, each a 64-bit key and a number: those of the candidate (the first is the
 constant) and those of the context. A *plan* says which entries they form: entry p is atom
@@ -16,14 +18,21 @@ import numpy as np
 from longrank.arrays import Indices, Keys, Matrix, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.hash_table import FREE, find, first_variance, join_groups, place
-from longrank.kernels.laplace import implicit_residual
+from longrank.kernels.laplace import forget, implicit_residual
 from longrank.kernels.link import LOGISTIC, slope
-from longrank.kernels.ranking import optimistic, top
-from longrank.kernels.update import cost_residual
+from longrank.kernels.update import (
+    cost_residual,
+    mean_and_square,
+    shrink,
+    shrink_times,
+    times_row,
+)
 
 Rows = tuple[Keys, Matrix, tuple[Keys, Vector]]  # keys and numbers, then those of the context
 Plan = tuple[Indices, Indices, Keys]  # left, right, groups
 Table = tuple[Keys, Matrix, Keys, Vector]  # keys, columns, keys of groups, variances of groups
+# Weights and covariance of the dense block, its prior precision, and what it forgets.
+Dense = tuple[Vector, Matrix, float, float]
 # The table, the group of each column, the sums of the groups, the counts, the largest size.
 
 _MIN_VARIANCE, _MAX_VARIANCE = 1e-4, 25.0
@@ -99,7 +108,9 @@ def score_sparse(rows: Rows, plan: Plan, table: Table) -> tuple[Vector, Vector]:
 
 
 @compiled
-def learn_sparse(
+def learn_blocks(
+    block: Matrix,
+    dense: Dense,
     rows: Rows,
     plan: Plan,
     table: Table,
@@ -110,13 +121,14 @@ def learn_sparse(
     costs: Vector,
     dispersion: float,
 ) -> None:
-    """Learn from every observed row in order. O(rows n).
+    """Learn from every observed row in order. O(rows (n + d^2)).
 
     Whether it succeeded, by the logistic curve; or, where ``costs`` has a number for each row, what
     it cost: see ``cost_residual``.
 
-    Each moves to the mode of its posterior. The precision of a column grows by what the row tells
-    about it while the uncertainty of the other columns counts as noise. Then the prior variance
+    Each moves to the mode of its posterior: the dense block by its covariance, with the sparse
+    columns' uncertainty as noise. The precision of a sparse column grows by what the row tells
+    about it while the uncertainty of all others counts as noise. Then the prior variance
     of each group is set to what its columns show: sum of m^2 over the number of columns that the
     data determine, both counted from one column of variance 1.
 
@@ -129,9 +141,15 @@ def learn_sparse(
     group = join_groups(group_keys, variances, groups, counts)
     at, own = np.empty(n, np.int64), np.empty(n, np.uint64)
     numbers, means, spreads = np.empty(n), np.empty(n), np.empty(n)
+    weights, inverse, prior, forgetting = dense
+    direction, following = np.empty(weights.shape[0]), np.empty(weights.shape[0])
+    if forgetting > 0.0:
+        forget(inverse, prior, forgetting)
     last = row_keys.shape[0] - 1
     for i in range(row_keys.shape[0]):
-        mean, square = 0.0, 0.0
+        if i == 0:
+            times_row(inverse, block[0], direction)
+        mean, square = mean_and_square(weights, block[i], direction)
         for p in range(n):
             own[p], numbers[p] = entry(p, left, right, row_keys[i], row_numbers[i], context)
             if own[p] == FREE:  # the mark of a free place
@@ -152,6 +170,13 @@ def learn_sparse(
         else:
             g = implicit_residual(mean, square, succeeded and i == last)
             noise = 1.0 / max(slope(LOGISTIC, mean + g * square), _MIN_SLOPE) + square
+        for j in range(weights.shape[0]):
+            weights[j] += g * direction[j]
+        if i == last:
+            shrink(inverse, direction, 1.0 / noise)
+        else:
+            shrink_times(inverse, direction, 1.0 / noise, block[i + 1], following)
+            direction, following = following, direction
         for p in range(n):
             x = numbers[p]
             if x == 0.0:
@@ -175,19 +200,6 @@ def learn_sparse(
 
 
 @compiled
-def greedy_sparse(
-    rows: Rows, plan: Plan, table: Table, bonus: Vector, ceiling: float, count: int
-) -> tuple[Indices, Vector, Vector]:
-    """Choose the best ``count`` rows by their scores: order, means and scores. O(k n)."""
-    mean_of, square_of = score_sparse(rows, plan, table)
-    score_of = np.empty(mean_of.shape[0])
-    for i in range(score_of.shape[0]):
-        score_of[i] = optimistic(mean_of[i], math.sqrt(square_of[i]), bonus[i], ceiling)
-    order = top(score_of, count)
-    return order, mean_of[order], score_of[order]
-
-
-@compiled
 def contributions(rows: Rows, plan: Plan, table: Table, labels: Indices, size: int) -> Matrix:
     """What each label adds to the mean of each row, shape (k, size). O(k n)."""
     row_keys, row_numbers, context = rows
@@ -202,3 +214,11 @@ def contributions(rows: Rows, plan: Plan, table: Table, labels: Indices, size: i
             if at >= 0:
                 added[i, labels[p]] += columns[at, 1] / (precisions[p] + columns[at, 0]) * x
     return added
+
+
+@compiled
+def speak_dense(block: Matrix, weights: Vector, labels: Indices, added: Matrix) -> None:
+    """Add to ``added`` what the columns of the dense block add to the mean of each row. O(k d)."""
+    for i in range(block.shape[0]):
+        for j in range(block.shape[1]):
+            added[i, labels[j]] += weights[j] * block[i, j]

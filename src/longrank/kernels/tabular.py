@@ -8,6 +8,7 @@ from longrank.kernels.compilation import compiled
 from longrank.kernels.ranking import add_columns
 
 PRODUCT, BEND, LEVEL = 0, 1, 2
+MISSING = 1.7976931348623157e308  # the largest number stands for one that is not there
 MEAN, DEVIATION = 0.7978845608028654, 0.6028102749890869  # of |z| for a standard normal z
 
 KNOTS = 32  # numbers by which a column's distribution is kept
@@ -17,8 +18,8 @@ Guides = NDArray[np.uint8]
 # many.
 Curves = tuple[Guides, Matrix, Matrix, Matrix, Indices]
 Shapes = tuple[Indices, Indices, Indices, Matrix]  # kind, first, second, (low, high, scale)
-# What makes rows of numbers: curves, the scale of scores, directions and their offsets, shapes.
-View = tuple[Curves, float, Matrix, Vector, Shapes]
+# What makes rows of numbers: curves, scales of scores, directions and their offsets, shapes.
+View = tuple[Curves, Vector, Matrix, Vector, Shapes]
 
 BLOCK = 200  # items that are expanded side by side; a power of two would crowd the cache
 
@@ -127,10 +128,12 @@ def normal_scores(items: NDArray[np.floating], curves: Curves) -> Matrix:
 
 @compiled
 def _fill_scores(items: NDArray[np.floating], curves: Curves, filled: Matrix) -> None:
-    """Fill rows with the scores of all numbers, column by column. O(k d)."""
+    """Fill rows with the scores of all numbers, column by column: 0 where one is missing. O(k d)."""
     guides, knots, scores, slopes, counts = curves
     for j in range(items.shape[1]):
         score_column(items, j, guides[j], knots[j], scores[j], slopes[j], counts[j], filled[j])
+        for i in range(items.shape[0]):
+            filled[j, i] = 0.0 if items[i, j] == MISSING else filled[j, i]
 
 
 @compiled
@@ -140,14 +143,16 @@ def expand_columns(items: NDArray[np.floating], view: View) -> Matrix:
     A product is one of two scores, or of two directions, which are sums of scores and come after
     them; a bend is |score|, standardised; a level is whether a number lies in [low, high).
     """
-    curves, scale, directions, offsets, (kinds, first, second, bounds) = view
+    curves, scales, directions, offsets, (kinds, first, second, bounds) = view
     k, d = items.shape
+    if d == 0:
+        return np.empty((0, k))
     m = directions.shape[0]
     scored, columns = np.empty((d + m, k)), np.empty((d + 1 + kinds.shape[0], k))
     _fill_scores(items, curves, scored)
     for j in range(d):
         for i in range(k):
-            columns[j, i] = scale * scored[j, i]
+            columns[j, i] = scales[j] * scored[j, i]
     columns[d, :] = 1.0
     for n in range(m):
         total = scored[d + n]

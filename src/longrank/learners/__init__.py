@@ -1,23 +1,23 @@
 """Learners: the belief about what succeeds."""
 
 from longrank.learners.base import Learner
+from longrank.learners.blocks import Blocks
 from longrank.learners.costs import Costs
 from longrank.learners.laplace import Laplace
 from longrank.learners.likelihood import MaximumLikelihood
 from longrank.learners.newton import OnlineNewton
 from longrank.learners.ridge import Ridge
-from longrank.learners.sparse import SparseLaplace
 from longrank.packing import Tree
 from longrank.parts import Kinds
 
 __all__ = [
+    "Blocks",
     "Costs",
     "Laplace",
     "Learner",
     "MaximumLikelihood",
     "OnlineNewton",
     "Ridge",
-    "SparseLaplace",
     "from_state",
 ]
 
@@ -25,7 +25,7 @@ KINDS = Kinds(
     "learner",
     Learner,  # type: ignore[type-abstract]
     "longrank.learners",
-    (OnlineNewton, Ridge, MaximumLikelihood, Laplace, SparseLaplace),
+    (OnlineNewton, Ridge, MaximumLikelihood, Laplace, Blocks),
 )
 
 

@@ -113,10 +113,14 @@ class Learner(Part, ABC):
 
     def extend(self, dim: int) -> None:
         """Accept longer rows from now on; nothing is known about the new columns."""
-        old, self.dim = self.dim, dim
+        self.weights, self.inverse = self._extended(dim)
+        self.dim = dim
+
+    def _extended(self, dim: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return weights and covariance with columns of which nothing is known."""
         weights, inverse = np.zeros(dim), np.eye(dim) / self.prior
-        weights[:old], inverse[:old, :old] = self.weights, self.inverse
-        self.weights, self.inverse = weights, inverse
+        weights[: self.dim], inverse[: self.dim, : self.dim] = self.weights, self.inverse
+        return weights, inverse
 
     def view(self) -> Self:
         """Return a copy to rank with, and to save, while this one keeps learning.

@@ -7,7 +7,7 @@ import numpy as np
 from longrank import kernels
 from longrank.arrays import Vector
 from longrank.contents import COUNT, Contents, covariance, numbers, optional, real, tree, whole
-from longrank.learners.sparse import SparseLaplace
+from longrank.learners.blocks import Blocks
 from longrank.packing import Tree
 from longrank.payoffs import MAX_PRICE
 
@@ -29,7 +29,7 @@ class Costs:
     dim
         The length of a row; 0 for sparse rows.
     columns
-        How many columns sparse rows may have, as for :class:`SparseLaplace`.
+        How many columns sparse rows may have, as for :class:`Blocks`.
     """
 
     contents: ClassVar[Contents] = {
@@ -40,14 +40,14 @@ class Costs:
         "squares": real(0.0),
         "weights": numbers("dim"),
         "inverse": covariance("dim"),
-        "table": optional(tree(SparseLaplace.contents)),
+        "table": optional(tree(Blocks.contents)),
     }
 
     def __init__(self, dim: int, columns: int = 0) -> None:
         self.dim, self.columns = dim, columns
         self.count, self.unit = 0, 0.0  # of costs seen; the first one, in which they are learned
         self.squares = 0.0  # of what was missed, in proportion
-        self._table = SparseLaplace(columns=columns) if columns else None
+        self._table = Blocks(columns=columns) if columns else None
         self._weights, self._inverse = np.zeros(dim), np.eye(dim)
 
     def observe(self, rows: Any, costs: Vector) -> None:
@@ -120,5 +120,5 @@ class Costs:
             setattr(costs, name, state[name])
         costs._weights[:], costs._inverse[:] = state["weights"], state["inverse"]
         if state["table"] is not None:
-            costs._table = SparseLaplace.from_state(state["table"])
+            costs._table = Blocks.from_state(state["table"])
         return costs

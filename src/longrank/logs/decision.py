@@ -12,6 +12,7 @@ from longrank.decision import Outcome, Ranking
 from longrank.errors import InvalidInput
 from longrank.explanation import Names
 from longrank.features import Features, Records
+from longrank.features.records import RecordRound
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
 from longrank.rows import SparseRows
@@ -74,12 +75,12 @@ class Decision:
             rows = rows[kept] if isinstance(rows, np.ndarray) else rows and rows.take(kept)
         if isinstance(rows, np.ndarray):
             return Ranking.without_belief(order, rows, len(order), np.nan), outcome
-        assert self.candidates is not None
-        ids = identities(self.candidates, order.tolist())
-        names = Names(ids, rows, [[] for _ in ids])
-        return Ranking.without_belief(
-            order, np.empty((len(order), 0)), len(order), np.nan, names
-        ), outcome
+        block = np.empty((len(order), 0)) if rows is None else rows.block(rows.dim)
+        names = None
+        if self.candidates is not None and self.items is None:
+            ids = identities(self.candidates, order.tolist())
+            names = Names(ids, rows, [[] for _ in ids])
+        return Ranking.without_belief(order, block, len(order), np.nan, names), outcome
 
     @property
     def attributable(self) -> list[int] | None:
@@ -90,20 +91,24 @@ class Decision:
 
     def observed_by(self, features: Features | None) -> tuple[Ranking, Outcome]:
         """Return the same with rows that ``features`` makes of the candidates."""
-        if features is not None and features.grows and self.items is not None:
-            prepared = features.encode(self.items, None)
+        if isinstance(features, Records):
+            prepared = self._encoded(features)
             ranking, outcome = self.observed(features.along(prepared, self.order))
             return ranking.planned(self.patience, sample=features.carried(prepared)), outcome
         return self.observed(None if features is None else self.rows_by(features))
 
+    def _encoded(self, features: Records) -> RecordRound:
+        if self.items is not None:
+            return features.encode(self.items)
+        if self.candidates is None:
+            rule = "be present for this policy, as records or as arrays"
+            raise InvalidInput("candidates", rule, "none")
+        return features.encode(self.candidates, context=self.context)
+
     def rows_by(self, features: Features) -> Array | SparseRows | None:
         """Return the rows that ``features`` makes of what was played; None if the log has them."""
         if isinstance(features, Records):
-            if self.candidates is None:
-                rule = "be records for this policy (one made with dim takes arrays)"
-                raise InvalidInput("candidates", rule, "none")
-            prepared = features.encode(self.candidates, None, context=self.context)
-            return prepared.rows.take(self.order)
+            return self._encoded(features).along(self.order)
         if self.items is not None:
             return features.along(features.encode(self.items, None), self.order)
         if self.features is None:

@@ -340,9 +340,6 @@ class History:
         """Refuse what a feature map refuses, before anything is learned."""
         for decision in self.learned():
             try:
-                if features.grows and decision.items is not None:
-                    features.check(decision.items)
-                    continue
                 rows = decision.rows_by(features)
             except InvalidInput as error:
                 where = f"{self.name}, row {decision.row}: {error.parameter}"
@@ -353,14 +350,15 @@ class History:
 
     def _features_are(self, features: Features | None) -> bool:
         """Tell whether the log's rows are those of a feature map, by the first one played."""
-        if features is None or features.sparse:
-            return features is None
+        if features is None:
+            return True
         self.validate()
         if not self._learnable:
             return False
-        items = "items" in self.columns
-        if features.grows or not items:  # rows that grow are known from the candidates alone
-            return not items
+        if features.sparse:  # rows that grow are known from the candidates alone
+            return not {"items", "candidates"} & self.columns.keys()
+        if "items" not in self.columns:
+            return True
         first = next((each for each in self.decisions() if len(each.order)), None)
         if first is None or first.items is None or first.features is None:
             return first is None

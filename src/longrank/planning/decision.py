@@ -12,13 +12,13 @@ from longrank.arrays import Indices, Vector
 from longrank.decision import Ranking
 from longrank.features import Coverage, Records
 from longrank.features.plain import Unchecked
+from longrank.features.tabular import NOTHING
 from longrank.learners import Learner
 from longrank.learners.base import Belief
-from longrank.learners.sparse import SparseBelief
 from longrank.payoffs import Payoffs
 from longrank.planning.contenders import LARGE, find_best, find_looked_at
 from longrank.planning.priced import plan_priced
-from longrank.planning.round import Greedy, Optimism, Round, scores_of
+from longrank.planning.round import Greedy, Optimism, Round, belief_of, dense_of, scores_of
 from longrank.rows import SparseRows
 
 
@@ -29,10 +29,8 @@ def decide(learner: Learner, dealt: Round, optimism: Optimism) -> Ranking:
     if dealt.payoffs.costs is not None:
         greedy, bound = plan_priced(learner, dealt, optimism)
         dealt = _pays(dealt)
-    elif optimism.looks is not None:
-        return _decide_looking(learner, dealt, optimism)
     elif features.sparse:
-        return _decide_records(learner, dealt, optimism)
+        return _decide_blocks(learner, dealt, optimism)
     elif optimism.weights is not None or not features.independent:
         greedy = _greedy(learner, dealt, optimism)
     elif optimism.foresight or isinstance(bonus, np.ndarray):
@@ -48,7 +46,7 @@ def follow(learner: Learner, dealt: Round, order: Indices, bound: float = math.n
     ``bound`` is what the best length of this order may miss of the optimum.
     """
     rows = dealt.features.along(dealt.candidates, order)
-    means, _ = learner.belief().score(rows)
+    means, _ = belief_of(learner, dealt).score(rows)
     return _finish(learner, dealt, (order, rows, means, means), bound)
 
 
@@ -115,46 +113,50 @@ def _decide_plain(learner: Learner, dealt: Round, bonus: float) -> Ranking:
     if rows.size >= LARGE:
         checked = not isinstance(candidates, Unchecked)
         return _finish(learner, dealt, find_best(rows, learner.belief(), bonus, count, checked))
-    chosen, numbers, last = _last(learner, payoffs, minimum, count)
+    chosen, numbers, last = _last(learner, payoffs, minimum, count, learner.dim)
     length = kernels.decide_plain(
         rows, learner.weights, learner.inverse, bonus, learner.link.ceiling, last
     )
-    sample = features.carried(candidates) if features.grows else None
+    sample = features.carried(candidates)
     ranking = Ranking.from_buffer(chosen[:length], numbers, learner.dim)
     return ranking.planned(payoffs.patience, "", sample)
 
 
-def _decide_looking(learner: Learner, dealt: Round, optimism: Optimism) -> Ranking:
-    """Decide with looks and foresight: only candidates that can be chosen are expanded."""
-    _, candidates, payoffs, count, minimum = dealt
-    looks, belief, some = optimism.looks, learner.belief(), None
-    assert looks is not None
-    settings = optimism.bonus, optimism.wide, candidates.marks, learner.prior
-    items, few = candidates.items, kernels.CONTENDERS
-    if len(items) > few and len(items) > (few := kernels.count_contenders(count)):
-        some = find_looked_at(candidates, looks, belief, settings, few)
-        items, looks = items[some], looks[some]
-    chosen, numbers, last = _last(learner, payoffs, minimum, count)
-    given = items, candidates.view, belief.weights, belief.inverse, looks, settings
-    length = kernels.decide_looking(*given, optimism.foresight, last)
+def _decide_blocks(learner: Learner, dealt: Round, optimism: Optimism) -> Ranking:
+    """Decide by the dense block and the sparse columns, in one call of a kernel."""
+    features, candidates, payoffs, count, minimum = dealt
+    assert isinstance(features, Records)
+    rows, numbers, size, some = candidates.rows, candidates.numbers, len(candidates), None
+    belief, dim = belief_of(learner, dealt), 0 if numbers is None else numbers.length
+    plan, labels = features.labels(candidates)
+    items, view = (
+        (np.empty((size, 0)), NOTHING) if numbers is None else (numbers.items, numbers.view)
+    )
+    marks = np.zeros(dim, np.bool_) if numbers is None else numbers.marks
+    looks = np.zeros(size, np.bool_) if optimism.looks is None else optimism.looks
+    alike = not isinstance(optimism.bonus, np.ndarray)
+    settings = optimism.bonus if alike else 0.0, optimism.wide, marks, learner.prior
+    few = kernels.CONTENDERS
+    if size > few and alike and not len(plan.left):
+        few = kernels.count_contenders(count)
+        if size > few:
+            some = find_looked_at(numbers, looks, belief, settings, few)
+            items, looks, optimism = items[some], looks[some], optimism.subset(some)
+            rows = rows.take(some)
+    bonuses = _bonuses(optimism, len(items))
+    draws = np.abs(bonuses) if optimism.draws is None else optimism.draws
+    chosen, filled, last = _last(learner, payoffs, minimum, count, dim)
+    given = items, view, belief.weights, belief.inverse, looks, settings
+    foresight = optimism.foresight if dim else 0
+    table = rows.arrays(), plan[:3], belief.table, (plan.labels, labels, len(plan.names))
+    length, keys, own, added = kernels.decide_blocks(
+        *given, foresight, *table, bonuses, draws, last
+    )
+    order = chosen[:length]
+    best = replace(rows, keys=keys, numbers=own, raw=rows.raw[order], items=None)
     if some is not None:
         chosen[:] = some[chosen]
-    return _receipt(learner, dealt, chosen[:length], numbers)
-
-
-def _decide_records(learner: Learner, dealt: Round, optimism: Optimism) -> Ranking:
-    """Decide about records by their scores, in one call of a kernel."""
-    features, candidates, payoffs, count, minimum = dealt
-    rows, belief = features.rows(candidates), learner.belief()
-    assert isinstance(belief, SparseBelief)
-    plan, bonuses = rows.plan, _bonuses(optimism, len(rows))
-    chosen, numbers, last = _last(learner, payoffs, minimum, count)
-    labels = plan.labels, len(plan.names)
-    given = rows.arrays(), plan[:3], belief.table, *labels, bonuses, belief.ceiling
-    length, keys, own, added = kernels.decide_sparse(*given, last)
-    order = chosen[:length]
-    best = replace(rows, keys=keys, numbers=own, raw=rows.raw[order])
-    return _receipt(learner, dealt, order, numbers, words=optimism.words, best=(best, added))
+    return _receipt(learner, dealt, order, filled, words=optimism.words, best=(best, added))
 
 
 def _finish(
@@ -164,8 +166,9 @@ def _finish(
     order, rows, means, scores = greedy
     payoffs, minimum = dealt.payoffs, dealt.minimum
     paid = payoffs.along(order) if payoffs.has_prices else payoffs
-    chosen, numbers, last = _last(learner, paid, minimum, len(order))
-    rows = np.empty((len(order), 0)) if learner.sparse else rows
+    if learner.sparse:
+        rows = dealt.features.along(dealt.candidates, order).block(dense_of(dealt))
+    chosen, numbers, last = _last(learner, paid, minimum, len(order), rows.shape[1])
     length = kernels.decide(order, rows, means, scores, last)
     if minimum and payoffs.has_prices:
         values = numbers[2 * len(order) : 3 * len(order) + 1]
@@ -173,12 +176,14 @@ def _finish(
     return _receipt(learner, dealt, chosen[:length], numbers, bound, words)
 
 
-def _last(learner: Learner, payoffs: Payoffs, minimum: int, count: int) -> tuple[Any, ...]:
+def _last(
+    learner: Learner, payoffs: Payoffs, minimum: int, count: int, dim: int
+) -> tuple[Any, ...]:
     """Return what :func:`longrank.kernels.decide` fills, and its last argument, which has both.
 
-    It fills an order of ``count`` tries, and the numbers of a receipt.
+    It fills an order of ``count`` tries, and the numbers of a receipt with rows of length ``dim``.
     """
-    chosen, numbers = np.empty(count, np.int64), np.empty(count * (3 + learner.dim) + 1)
+    chosen, numbers = np.empty(count, np.int64), np.empty(count * (3 + dim) + 1)
     rewards, losses, link = payoffs.rewards, payoffs.losses, learner.link.code
     return chosen, numbers, (rewards, losses, link, minimum, chosen, numbers, payoffs.patience)
 
@@ -194,15 +199,15 @@ def _receipt(
 ) -> Ranking:
     """Wrap the numbers of a decision; ``best`` are the rows chosen and what speaks for them."""
     features, candidates, payoffs = dealt.features, dealt.candidates, dealt.payoffs
-    names = None
+    names, dim = None, learner.dim
     if features.sparse:
         assert isinstance(features, Records)
+        dim = dense_of(dealt)
         if best is None:
-            rows, belief = features.along(candidates, order), learner.belief()
-            assert isinstance(belief, SparseBelief)
-            best = rows, belief.contributions(rows)
+            rows = features.along(candidates, order)
+            best = rows, belief_of(learner, dealt).contributions(rows, *features.labels(candidates))
         names = features.name(candidates, order, *best)
-    sample = features.carried(candidates) if features.grows else None
-    ranking = Ranking.from_buffer(order, numbers, learner.dim, names)
+    sample = features.carried(candidates)
+    ranking = Ranking.from_buffer(order, numbers, dim, names)
     ranking.planned(payoffs.patience, words, sample)
     return ranking if payoffs.costs is None else ranking.at_prices(payoffs, bound)

@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from longrank import kernels
 from longrank.arrays import Flags, Indices, Vector
-from longrank.learners import Learner
+from longrank.learners import Blocks, Learner
+from longrank.learners.base import Belief
 from longrank.payoffs import Payoffs
 from longrank.planning.contenders import find_contenders
-from longrank.planning.round import Greedy, Optimism, Round, scores_of
+from longrank.planning.round import Greedy, Optimism, Round, belief_of
+from longrank.rows import SparseRows
 
 
 def plan_priced(learner: Learner, dealt: Round, optimism: Optimism) -> tuple[Greedy, float]:
@@ -22,36 +24,39 @@ def plan_priced(learner: Learner, dealt: Round, optimism: Optimism) -> tuple[Gre
     ``docs/planning.md`` says; otherwise position by position.
     """
     features, candidates, payoffs, count, _ = dealt
-    belief: Any = learner.belief()
-    bonus, some = optimism.bonus, None
+    belief: Any = belief_of(learner, dealt)
+    foresight, some, numbers = optimism.foresight, None, candidates
     if optimism.weights is not None:
         belief = belief._replace(weights=optimism.weights, inverse=np.zeros_like(belief.inverse))
-    if features.independent and not features.sparse:
-        few = kernels.count_contenders(count) if optimism.foresight else count
-        widest = None
+    if isinstance(learner, Blocks):  # narrowed down and foreseen if all is in the dense block
+        numbers = None if len(candidates.rows.plan.left) else candidates.numbers
+        foresight = 0 if numbers is None else foresight
+    if features.independent and numbers is not None:
+        few = kernels.count_contenders(count) if foresight else count
+        bonus, widest = optimism.bonus, None
         if optimism.looks is not None:
             widest = np.where(optimism.looks, max(bonus, optimism.wide), bonus)
-        some = find_contenders(dealt, belief, bonus, few, widest)
+        dense = Belief(belief.weights, belief.inverse, belief.ceiling, belief.link)
+        some = find_contenders(dealt._replace(candidates=numbers), dense, bonus, few, widest)
     if not features.independent:
-        greedy, bound = _plan_rolling(learner, dealt, belief, bonus, None, 0), math.nan
+        greedy, bound = _plan_rolling(learner, dealt, belief, optimism, None, 0), math.nan
     else:
         if some is None:
             rows, paid = features.rows(candidates), payoffs
         else:
             rows, paid = features.along(candidates, some), payoffs.after(0, some)
-            bonus = optimism.subset(some).bonus
-        if optimism.looks is not None:
-            looks = optimism.looks if some is None else optimism.looks[some]
-            bonus = _widen(learner, candidates.marks, rows, optimism, looks)
+            optimism = optimism.subset(some)
+        if optimism.looks is not None and rows.dense is not None:
+            optimism = _widen(belief, candidates.numbers.marks, rows, optimism, learner.prior)
         left = dealt._replace(payoffs=paid)
-        if optimism.foresight:
-            greedy = _plan_rolling(learner, left, belief, bonus, rows, optimism.foresight)
+        if foresight:
+            greedy = _plan_rolling(learner, left, belief, optimism, rows, foresight)
             bound = math.nan
         else:
-            greedy, bound = _plan_independent(left, belief, bonus, rows)
+            greedy, bound = _plan_independent(left, belief, optimism, rows)
     order, rows, means, scores = greedy
     if optimism.weights is not None:
-        means = learner.belief().score(rows)[0]
+        means = learner.score(rows)[0]
     return (order if some is None else some[order], rows, means, scores), bound
 
 
@@ -65,16 +70,17 @@ def plan_scores(scores: Vector, link: int, payoffs: Payoffs, count: int) -> tupl
     return order, float(bound)
 
 
-def _plan_independent(dealt: Round, belief: Any, bonus: Any, rows: Any) -> tuple[Greedy, float]:
-    means, widths = belief.score(rows)
-    scores = scores_of(means, widths, bonus, belief.ceiling)
+def _plan_independent(
+    dealt: Round, belief: Any, optimism: Optimism, rows: Any
+) -> tuple[Greedy, float]:
+    means, scores = optimism.score(belief, rows)
     order, bound = plan_scores(scores, belief.link, dealt.payoffs, dealt.tries)
     chosen = None if dealt.features.sparse else rows[order]
     return (order, chosen, means[order], scores[order]), bound
 
 
 def _plan_rolling(
-    learner: Learner, dealt: Round, belief: Any, bonus: Any, rows: Any, foresight: int
+    learner: Learner, dealt: Round, belief: Any, optimism: Optimism, rows: Any, foresight: int
 ) -> Greedy:
     """Plan as if chances stayed as they are, keep the first try, and plan the rest anew.
 
@@ -90,9 +96,8 @@ def _plan_rolling(
         if 0 < position <= foresight:
             learner = copy.deepcopy(learner) if position == 1 else learner
             learner.observe(_take(rows, order[-1:]), False)
-            belief = learner.belief()
-        mean_of, width_of = belief.score(looked)
-        score_of = scores_of(mean_of, width_of, bonus, belief.ceiling)
+            belief = belief_of(learner, dealt)
+        mean_of, score_of = optimism.score(belief, looked)
         free = np.delete(np.arange(len(score_of)), order)
         rest = payoffs.after(position, free)
         item = int(free[plan_scores(score_of[free], belief.link, rest, count - position)[0][0]])
@@ -103,17 +108,21 @@ def _plan_rolling(
     return chosen, along, means, scores
 
 
-def _take(rows: NDArray[np.float64], order: list[int]) -> NDArray[np.float64]:
+def _take(rows: Any, order: list[int]) -> Any:
+    if isinstance(rows, SparseRows):
+        return rows.take(order)
     return np.ascontiguousarray(rows[order], np.float64)
 
 
 def _widen(
-    learner: Learner, marks: Flags, rows: NDArray[np.float64], optimism: Optimism, looks: Flags
-) -> Vector:
-    """Return the bonus of each candidate, wider for little-known ones that are looked at."""
+    belief: Any, marks: Flags, rows: SparseRows, optimism: Optimism, prior: float
+) -> Optimism:
+    """Widen the bonus of little-known candidates that are looked at."""
+    means, squares, others = belief.parts(rows)
     bonuses, exact = np.full(len(rows), optimism.bonus), np.ones(len(rows), np.bool_)
-    means, widths = learner.belief().score(rows)
-    pool = np.ascontiguousarray(rows.T), means, widths**2, exact, bonuses
-    settings = optimism.bonus, optimism.wide, marks, learner.prior
-    kernels.widen(pool, learner.inverse, looks, settings)
-    return bonuses
+    draws = np.zeros(len(rows)) if optimism.draws is None else optimism.draws
+    columns = np.ascontiguousarray(rows.block(len(belief.weights)).T)
+    pool = columns, means, squares, exact, bonuses, others, draws * draws * others
+    looks = optimism.looks
+    kernels.widen(pool, belief.inverse, looks, (optimism.bonus, optimism.wide, marks, prior))
+    return optimism._replace(bonus=bonuses, draws=draws)

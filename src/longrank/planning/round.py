@@ -9,6 +9,7 @@ import numpy as np
 from longrank.arrays import Flags, Indices, Vector
 from longrank.features import Features
 from longrank.features.base import Encoded
+from longrank.learners import Blocks, Learner
 from longrank.payoffs import Payoffs
 
 Greedy = tuple[Indices, Any, Vector, Vector]  # order, and rows, means and scores along it
@@ -41,6 +42,9 @@ class Optimism(NamedTuple):
     ----------
     bonus
         How many standard deviations: one number, or one for each candidate.
+    draws
+        How many of the sparse part, for each candidate, where ``bonus`` is for the dense block
+        alone; None if it is for both.
     weights
         Weights that were drawn, to score by in place of the belief's; nothing is added then.
     looks
@@ -53,6 +57,7 @@ class Optimism(NamedTuple):
     """
 
     bonus: Any = 0.0
+    draws: Vector | None = None
     weights: Vector | None = None
     looks: Flags | None = None
     wide: float = 0.0
@@ -61,10 +66,34 @@ class Optimism(NamedTuple):
 
     def subset(self, some: Indices) -> Optimism:
         """Return that of some candidates."""
-        own = isinstance(self.bonus, np.ndarray)
-        return self._replace(bonus=self.bonus[some]) if own else self
+        bonus, draws, looks = self.bonus, self.draws, self.looks
+        return self._replace(
+            bonus=bonus[some] if isinstance(bonus, np.ndarray) else bonus,
+            draws=None if draws is None else draws[some],
+            looks=None if looks is None else looks[some],
+        )
+
+    def score(self, belief: Any, rows: Any) -> tuple[Vector, Vector]:
+        """Return the means of rows, and their scores."""
+        if self.draws is None:
+            means, widths = belief.score(rows)
+            return means, scores_of(means, widths, self.bonus, belief.ceiling)
+        means, squares, others = belief.parts(rows)
+        widths = np.sqrt(self.bonus**2 * squares + self.draws**2 * others)
+        return means, scores_of(means, widths, 1.0, belief.ceiling)
 
 
 def scores_of(means: Vector, widths: Vector, bonus: Any, ceiling: float) -> Vector:
     """Compute scores of many rows, with the bits of :func:`longrank.kernels.optimistic`."""
     return np.asarray(np.minimum(means + bonus * widths, ceiling))
+
+
+def belief_of(learner: Learner, dealt: Round) -> Any:
+    """Return the belief about the candidates of a round."""
+    return learner.belief(dense_of(dealt)) if isinstance(learner, Blocks) else learner.belief()
+
+
+def dense_of(dealt: Round) -> int:
+    """Return how many columns the dense block of a round's rows has."""
+    numbers = dealt.candidates.numbers
+    return 0 if numbers is None else int(numbers.length)

@@ -1,14 +1,11 @@
 """The recommended policy."""
 
-from typing import overload
-
 import numpy as np
 
 from longrank.errors import InvalidInput
-from longrank.features import Features, Records, Tabular
-from longrank.learners import Laplace, Learner, SparseLaplace
+from longrank.features import Records
+from longrank.learners import Blocks
 from longrank.policies.lcb import LCB
-from longrank.policies.thompson import Thompson
 from longrank.policies.ucb import UCB
 from longrank.schema import Schema
 
@@ -17,7 +14,7 @@ EXPLORATION = 0.04
 FORESIGHT = 10
 PENALTY = 0.5
 CAUTION = 0.5  # of lower bounds: see docs/choosing.md
-SCALE = 0.15  # of the draws for records: see docs/how-it-learns.md
+DRAWS = 0.15  # deviations of the sparse part: see docs/how-it-learns.md
 
 
 def belief(
@@ -25,43 +22,16 @@ def belief(
     max_budget: int | None = None,
     forgetting: float = 0.0,
     schema: Schema | None = None,
-) -> tuple[Learner, Features]:
+) -> tuple[Blocks, Records]:
     """Make the learner and the features, which other policies can use too."""
-    if dim is None:
-        if forgetting:
-            rule = "be 0 for records, whose learner does not forget"
-            raise InvalidInput("forgetting", rule, forgetting)
-        return SparseLaplace(max_budget=max_budget), Records(schema)
-    if schema is not None:
+    if dim is None and forgetting:
+        rule = "be 0 without dim: the sparse part of the belief does not forget"
+        raise InvalidInput("forgetting", rule, forgetting)
+    if dim is not None and schema is not None:
         rule = "be None with dim, which is for arrays of numbers"
         raise InvalidInput("schema", rule, repr(schema))
-    features = Tabular(dim)
-    learner = Laplace(
-        features.length, penalty=PENALTY, forgetting=forgetting, max_budget=max_budget
-    )
-    return learner, features
-
-
-@overload
-def recommended(
-    *,
-    dim: int,
-    schema: None = None,
-    max_budget: int | None = None,
-    forgetting: float = 0.0,
-    rng: np.random.Generator | int = 0,
-) -> UCB: ...
-
-
-@overload
-def recommended(
-    *,
-    dim: None = None,
-    schema: Schema | None = None,
-    max_budget: int | None = None,
-    forgetting: float = 0.0,
-    rng: np.random.Generator | int = 0,
-) -> Thompson: ...
+    learner = Blocks(penalty=PENALTY, forgetting=forgetting, max_budget=max_budget)
+    return learner, Records(schema, dim)
 
 
 def recommended(
@@ -71,25 +41,23 @@ def recommended(
     max_budget: int | None = None,
     forgetting: float = 0.0,
     rng: np.random.Generator | int = 0,
-) -> UCB | Thompson:
+) -> UCB:
     """Make a policy that needs no tuning: the default for most applications.
 
-    Without ``dim``, candidates are records with a context: optimistic :class:`~longrank.Thompson`
-    draws on a :class:`~longrank.SparseLaplace` learner, with probing, so that it keeps
-    testing what it has given up.
+    Candidates are names, records, frames or arrays of numbers in any units, with or without a
+    context. It is a :class:`~longrank.UCB` over a belief in :class:`~longrank.Blocks`: the numbers
+    of the candidates make a dense block, names, categories, tags and crosses sparse columns. The
+    bonus of the sparse part is drawn; candidates about which little is known get looks; foresight
+    tells an attempt from those that must have failed before it; and probing keeps testing what it
+    has given up.
 
-    With ``dim``, candidates are arrays of ``dim`` numbers, in any units: a :class:`~longrank.UCB`
-    over a :class:`~longrank.Laplace` learner with :class:`~longrank.Tabular` features, with
-    looks at candidates about which little is known, with probing, and with foresight, so that an
-    attempt differs from those that must have failed before it.
-
-    Both plan with the costs and values of candidates, learn actual costs if outcomes report them,
-    and learn the patience of cascades from early stops.
+    It plans with the costs and values of candidates, learns actual costs if outcomes report them,
+    and learns the patience of cascades from early stops.
 
     Parameters
     ----------
     dim
-        The length of an item, if candidates are arrays.
+        If given, candidates must be arrays of so many numbers.
     schema
         How records become rows; by default everything is inferred.
     max_budget
@@ -110,16 +78,6 @@ def recommended(
     [0, 1]
     """
     learner, features = belief(dim, max_budget, forgetting, schema)
-    if dim is None:
-        return Thompson(
-            learner,
-            features=features,
-            scale=SCALE,
-            rng=rng,
-            optimistic=True,
-            probing=True,
-            patient=True,
-        )
     return UCB(
         learner,
         features=features,
@@ -127,6 +85,7 @@ def recommended(
         probing=True,
         foresight=FORESIGHT,
         patient=True,
+        draws=DRAWS,
         rng=rng,
     )
 
@@ -159,5 +118,4 @@ def cautious(
     ['adyen', 'stripe']
     """
     learner, features = belief(dim, max_budget, forgetting, schema)
-    foresight = 0 if dim is None else FORESIGHT
-    return LCB(learner, features=features, caution=caution, foresight=foresight, patient=True)
+    return LCB(learner, features=features, caution=caution, foresight=FORESIGHT, patient=True)

@@ -13,7 +13,7 @@ from longrank import checks, kernels, learners
 from longrank.contents import COUNT, PART, Contents, listed, optional, tree
 from longrank.decision import PROBE, Outcome, Ranking, check_pair
 from longrank.errors import BadFile, InvalidInput, plural
-from longrank.features import Features, Plain, Records, Tabular
+from longrank.features import Features, Plain, Records
 from longrank.features.base import Encoded
 from longrank.learners import Costs, Learner
 from longrank.packing import Tree
@@ -70,22 +70,15 @@ class LearningPolicy(Policy):
             features = Records() if learner.sparse else Plain()
         self.features = features
         if learner.sparse and not features.sparse:
-            raise InvalidInput(
-                "features", "be Records for a learner of sparse rows", repr(features)
-            )
-        if isinstance(features, Tabular) and features.length != learner.dim:
-            rule = f"have a dim of {features.length}, the length of a row of {features!r}"
-            raise InvalidInput("learner", rule, learner.dim)
+            raise InvalidInput("features", "be Records for a learner in blocks", repr(features))
         if features.sparse and not learner.sparse:
-            raise InvalidInput(
-                "learner", "be one of sparse rows (SparseLaplace) for records", learner
-            )
+            raise InvalidInput("learner", "be Blocks for Records", learner)
 
     @property
     def schema(self) -> Schema:
         """How records become rows; only where candidates are records."""
         if not isinstance(self.features, Records):
-            raise AttributeError("this policy takes arrays of numbers, and has no schema")
+            raise AttributeError("this policy has no schema, since its features are not Records")
         return self.features.schema
 
     def propose(
@@ -104,7 +97,7 @@ class LearningPolicy(Policy):
             drawn_by = rng if isinstance(rng, np.random.Generator) else self._generator(rng)
         if not (probe and self.probing and self.given_up and kernels.probe_is_due(self.given_up)):
             return self._decide(dealt, drawn_by)
-        optimism = self.optimism(len(dealt.candidates), drawn_by)
+        optimism = self.optimism(dealt, drawn_by)
         ranking = decide(self.learner, dealt, optimism)
         if len(ranking):
             return ranking
@@ -129,7 +122,7 @@ class LearningPolicy(Policy):
 
     def _encode(self, items: Candidates, context: Context | None, lazy: bool = False) -> Encoded:
         if self.features.sparse:
-            return self.features.encode(items, None, context=context)  # type: ignore[call-arg]
+            return self.features.encode(items, context=context)  # type: ignore[call-arg]
         if context is not None or not isinstance(items, np.ndarray):
             items = without_context(items, context)
         return self.features.encode(items, self.learner.dim, lazy)
@@ -157,7 +150,7 @@ class LearningPolicy(Policy):
     def _expected_costs(self, costs: Costs, candidates: Encoded) -> NDArray[np.float64]:
         """Return what a try of each candidate is expected to cost, of very many part by part."""
         features, size = self.features, len(candidates)
-        if features.sparse or not features.independent or size <= _PART:
+        if not features.independent or size <= _PART:
             return costs.expect(features.next_rows(candidates, []), self._thrift)
         parts = np.split(np.arange(size), range(_PART, size, _PART))
         return np.concatenate(
@@ -166,11 +159,11 @@ class LearningPolicy(Policy):
 
     def _decide(self, dealt: Round, rng: np.random.Generator | None) -> Ranking:
         """Decide about an encoded round; ``rng`` is None for policies that draw nothing."""
-        return decide(self.learner, dealt, self.optimism(len(dealt.candidates), rng))
+        return decide(self.learner, dealt, self.optimism(dealt, rng))
 
-    def optimism(self, size: int, rng: np.random.Generator | None) -> Optimism:  # noqa: ARG002
-        """Return what is added to the means of ``size`` candidates."""
-        return Optimism(self.bonus, None, None, 0.0, self.foresight)
+    def optimism(self, dealt: Round, rng: np.random.Generator | None) -> Optimism:  # noqa: ARG002
+        """Return what is added to the means of the candidates of a round."""
+        return Optimism(self.bonus, foresight=self.foresight)
 
     @property
     def uses_learned_costs(self) -> bool:
@@ -195,7 +188,7 @@ class LearningPolicy(Policy):
 
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
         dim = self.learner.dim
-        check_pair(ranking, outcome, (self.features.first_length or dim, dim))
+        check_pair(ranking, outcome, None if self.features.sparse else (dim, dim))
         if outcome.tried:
             rows = self.features.recall(ranking, outcome.tried)
             if ranking.from_elsewhere:
@@ -205,30 +198,23 @@ class LearningPolicy(Policy):
                 self._observe_costs(rows, np.array(outcome.costs))
             if self.patience is not None:
                 self.patience.observe(len(ranking), outcome)
-            if self.features.grows:
-                self._grow(ranking)
-            else:
-                self.features.observe(rows)
+            self.features.observe(rows, ranking.sample)
+            if self.features.length > self.learner.dim:
+                self.learner.extend(self.features.length)
 
     def _check_rows(self, rows: Any) -> None:
-        """Refuse rows that the features cannot have made; sparse ones were checked when read."""
-        if isinstance(rows, np.ndarray):
+        """Refuse rows that the features cannot have made; sparse parts were checked when read."""
+        rows = rows if isinstance(rows, np.ndarray) else rows.dense
+        if rows is not None:
             square, limit = kernels.worst_row(rows)[1], self.features.max_square
             if not square <= limit:
                 rule = f"have rows of a squared norm of at most {limit:.6g}, as this policy's are"
                 raise InvalidInput("ranking", rule, f"{square:.6g}")
 
-    def _grow(self, ranking: Ranking) -> None:
-        """Let the features see what a receipt carries, and the belief follow their rows."""
-        length = self.features.adapt(ranking)
-        if length > self.learner.dim:
-            self.learner.extend(length)
-            if self.costs is not None:
-                self.costs.extend(length)
-
     def _observe_costs(self, rows: Any, costs: NDArray[np.float64]) -> None:
         if self.costs is None:
-            self.costs = Costs(self.learner.dim, getattr(self.learner, "columns", 0))
+            dim = 0 if self.learner.sparse else self.learner.dim
+            self.costs = Costs(dim, getattr(self.learner, "columns", 0))
         self.costs.observe(rows, costs)
 
     def receipt(
@@ -288,7 +274,8 @@ class LearningPolicy(Policy):
         self.patience = None if patience is None else Patience(*patience)
         if costs is not None:
             self.costs = Costs.from_state(costs)
-            if (self.costs.dim, self.costs.columns > 0) != (self.learner.dim, self.learner.sparse):
+            dim = 0 if self.learner.sparse else self.learner.dim
+            if (self.costs.dim, self.costs.columns > 0) != (dim, self.learner.sparse):
                 raise BadFile("the learner and what it expects of costs do not fit together")
 
     def __repr__(self) -> str:

@@ -216,7 +216,7 @@ class PlackettLuce(LearningPolicy, Randomised):
     def _scores(self, dealt: Round, prefix: list[int]) -> NDArray[np.float64]:
         """Return the mean of every item, were it to come next; -inf for those above."""
         learner, rows = self.learner, self.features.next_rows(dealt.candidates, prefix)
-        scores = learner.belief().score(rows)[0] if learner.sparse else rows @ learner.weights
+        scores = learner.score(rows)[0] if learner.sparse else rows @ learner.weights
         scores[prefix] = -math.inf
         return np.asarray(scores)
 

@@ -10,13 +10,16 @@ from longrank import checks
 from longrank.arrays import Flags
 from longrank.contents import flag, optional, real, whole
 from longrank.errors import InvalidInput
-from longrank.features import Features, Tabular
+from longrank.features import Features, Records
 from longrank.learners import Learner
-from longrank.planning import Optimism
+from longrank.planning import Optimism, Round
 from longrank.policies.base import saved_generator
 from longrank.policies.learning import LearningPolicy
 
 _LOOKS = 3  # candidates of a round that are looked at
+_RARE = 1.6448536269514722  # one normal number in ten is larger
+_TAIL = 6.0  # times as wide is the draw of such a candidate
+_DRAWN = ", by scores drawn at random"
 _WIDE = 1.5  # standard deviations that are added to one of them, if little is known of it
 
 
@@ -85,11 +88,16 @@ class UCB(ConfidenceBound):
     patient
         Whether to learn from early stops (final declines, readers who leave) how likely a cascade
         is to continue after a failure, and to plan with that.
+    draws
+        For :class:`Records`: how many standard deviations of the sparse part (names, categories,
+        crosses) are added, times the absolute value of a standard normal draw for each candidate,
+        and six times that for one candidate in ten, so that rare, large effects are found. 0 adds
+        what ``exploration`` says.
     rng
-        A random generator, or its seed, which enables looks: they keep a candidate from being
+        A random generator, or its seed, for draws and for looks: they keep a candidate from being
         locked out by a bad start. In every round three candidates, drawn at random, get a bonus of
-        1.5 standard deviations if far less is known about the indicator that marks them (a route,
-        say) than about the leader's. Needs :class:`Tabular` features.
+        1.5 standard deviations if far less is known about the indicator that marks them (a level
+        of a number, say) than about the leader's. Needs :class:`Records`.
 
     Examples
     --------
@@ -103,6 +111,7 @@ class UCB(ConfidenceBound):
         "exploration": real(0.0, sys.float_info.max),
         "probing": flag,
         "foresight": whole(),
+        "draws": real(0.0, sys.float_info.max),
         "rng": optional(saved_generator),
     }
 
@@ -115,14 +124,18 @@ class UCB(ConfidenceBound):
         probing: bool = False,
         foresight: int = 0,
         patient: bool = False,
+        draws: float = 0.0,
         rng: np.random.Generator | int | None = None,
     ) -> None:
         super().__init__(learner, features, foresight, patient)
         self.exploration = exploration
         self.probing = bool(probing)
         self.rng = None if rng is None else checks.generator(rng)
-        if self.rng is not None and not isinstance(self.features, Tabular):
-            raise InvalidInput("rng", "be None unless features are Tabular", repr(self.features))
+        if self.rng is not None and not isinstance(self.features, Records):
+            raise InvalidInput("rng", "be None unless features are Records", repr(self.features))
+        self.draws = checks.real("draws", draws, minimum=0.0)
+        if self.draws and self.rng is None:
+            raise InvalidInput("rng", "be given for draws", None)
 
     @property
     def exploration(self) -> float:
@@ -134,6 +147,13 @@ class UCB(ConfidenceBound):
         self._exploration = checks.real("exploration", value, minimum=0.0)
         self.bonus = math.sqrt(self._exploration)
 
-    def optimism(self, size: int, rng: np.random.Generator | None) -> Optimism:
-        looks = None if rng is None else _look(rng, size)
-        return Optimism(self.bonus, None, looks, _WIDE, self.foresight)
+    def optimism(self, dealt: Round, rng: np.random.Generator | None) -> Optimism:
+        if rng is None:
+            return Optimism(self.bonus, foresight=self.foresight)
+        size, dense = len(dealt.candidates), dealt.candidates.numbers is not None
+        looks = _look(rng, size) if dense else None
+        if not self.draws or not len(dealt.candidates.rows.plan.left):
+            return Optimism(self.bonus, None, None, looks, _WIDE, self.foresight)
+        drawn, other = np.abs(rng.standard_normal((size, 2))).T
+        draws = self.draws * np.where(other > _RARE, _TAIL * drawn, drawn)
+        return Optimism(self.bonus, draws, None, looks, _WIDE, self.foresight, _DRAWN)

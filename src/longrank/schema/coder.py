@@ -18,7 +18,7 @@ from longrank import kernels
 from longrank.arrays import Indices, Keys, Matrix
 from longrank.errors import InvalidInput
 from longrank.kernels.numbers import BINS, SAMPLE
-from longrank.rows import Slot
+from longrank.rows import MEASURED, Slot
 from longrank.schema.kinds import Category, Embedding, Kind, Number, Tags, Text
 from longrank.schema.values import (
     ID,
@@ -58,10 +58,24 @@ def atom_groups(side: str, fields: Sequence[Slot]) -> list[np.uint64]:
 class Encoded:
     """The atoms of some records, and the fields that they stand for."""
 
-    __slots__ = ("fields", "keys", "numbers", "raw")
+    __slots__ = ("fields", "keys", "numbers", "raw", "vectors")
 
-    def __init__(self, fields: tuple[Slot, ...], keys: Keys, numbers: Matrix, raw: Matrix) -> None:
+    def __init__(
+        self,
+        fields: tuple[Slot, ...],
+        keys: Keys,
+        numbers: Matrix,
+        raw: Matrix,
+        vectors: Mapping[str, Matrix],
+    ) -> None:
         self.fields, self.keys, self.numbers, self.raw = fields, keys, numbers, raw
+        self.vectors = vectors
+
+    def columns(self) -> dict[str, Matrix]:
+        """Return the numbers of each field of numbers or embeddings, NaN where one is missing."""
+        measured = [field for field in self.fields if field.kind in MEASURED]
+        own = {f.name: self.raw[:, [j]] for j, f in enumerate(measured) if f.kind == "number"}
+        return own | dict(self.vectors)
 
 
 class _Reader:
@@ -265,7 +279,7 @@ class Coder:
             rule = "be finite" if math.isinf(numbers[i, j]) else "be above 0 for its logarithm"
             raise InvalidInput(self._where(i, self.numbers[j]), rule, numbers[i, j])
         if not (self.embeddings or self.open):
-            return Encoded(self.fixed, keys, values, numbers)
+            return Encoded(self.fixed, keys, values, numbers, {})
         return self._add_lists(records, keys, values, numbers, side)
 
     def _read(
@@ -367,9 +381,10 @@ class Coder:
     ) -> Encoded:
         """Add the atoms of embeddings, tags and texts."""
         norms = np.full((len(records), len(self.embeddings)), np.nan)
-        at = self._first_embedding
+        at, vectors = self._first_embedding, {}
         for j, name in enumerate(self.embeddings):
             width = self.widths[name]
+            own = vectors[name] = np.full((len(records), width), np.nan)
             block = slice(at, at + width)
             known = j < len(side.norms) and side.norms[j, 1] > 0
             scale = side.norms[j, 0] / side.norms[j, 1] if known else 0.0
@@ -379,6 +394,7 @@ class Coder:
                 if vector is None:
                     keys[i, at], values[i, at] = self._key(name, "missing"), 1.0
                     continue
+                own[i] = vector
                 norms[i, j] = math.sqrt(float((vector * vector).sum()))
                 length = max(scale, norms[i, j] / MAX_NORM) if scale else norms[i, j]
                 if length > 0.0:
@@ -401,6 +417,7 @@ class Coder:
             np.concatenate(parts, axis=1),
             np.concatenate(weights, axis=1),
             np.concatenate([numbers, norms], axis=1),
+            vectors,
         )
 
     def _words(self, name: str, value: Any, at: int) -> list[int]:

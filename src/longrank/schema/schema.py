@@ -8,15 +8,34 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from longrank import kernels
-from longrank.contents import listed, mapped, optional, text, tree
-from longrank.errors import InvalidInput
+from longrank.arrays import Matrix
+from longrank.contents import Broken, Sizes, listed, mapped, optional, show, text, tree
+from longrank.errors import BadFile, InvalidInput
 from longrank.packing import Tree
 from longrank.parts import Part
-from longrank.rows import LISTS, MAX_FIELDS, Layout, Plan, Slot, SparseRows
-from longrank.schema.coder import atom_groups
+from longrank.rows import (
+    LISTS,
+    MAX_FIELDS,
+    Layout,
+    Plan,
+    Slot,
+    SparseRows,
+    dense_fields,
+    read_dense,
+)
+from longrank.schema.coder import Encoded, atom_groups
 from longrank.schema.kinds import KINDS, Kind, checked_name, read_kind, shown, spell, spelled
 from longrank.schema.side import MAX_EMBEDDED, Side
 from longrank.schema.values import ID, Record
+
+
+def _dense(value: Any, sizes: Sizes) -> None:  # noqa: ARG001
+    """The fields of a dense block, as they are saved."""
+    try:
+        read_dense(value)
+    except (TypeError, ValueError) as error:
+        raise Broken(f"be the fields of a dense block: {error!s:.200}", show(value)) from error
+
 
 MAX_ENTRIES = 1024  # of a row; fields and crosses that would exceed it are left out
 SIDES = ("candidate", "context")
@@ -61,6 +80,7 @@ class Schema(Part):
         "cross": optional(listed(listed(text, exactly=2))),
         "ignore": listed(text),
         "sides": tree({side: tree(Side.contents) for side in SIDES}),
+        "dense": _dense,
     }
 
     def __init__(
@@ -80,6 +100,7 @@ class Schema(Part):
             raise InvalidInput("ignore", "be a list of names", repr(ignore))
         self.ignore = frozenset(checked_name(name) for name in ignore)
         self.sides = {side: Side(side, self.fields, self.ignore) for side in SIDES}
+        self.dense: tuple[Slot, ...] = ()
         self._plans: dict[Layout, Plan] = {}
         nothing = Layout((), ())
         self._last = nothing, self.plan(nothing)  # of the last round
@@ -90,7 +111,7 @@ class Schema(Part):
         shared = self.sides["context"].encode_one({} if context is None else context)
         layout, plan = self._last
         if own.fields is not layout.candidate or shared.fields is not layout.context:
-            layout = Layout(own.fields, shared.fields)
+            layout = Layout(own.fields, shared.fields, self.dense or dense_fields(own.fields))
             plan = self.plan(layout)
             self._last = layout, plan
         return SparseRows(
@@ -102,7 +123,18 @@ class Schema(Part):
             own.raw,
             shared.raw,
             plan,
+            items=self._items(own, layout.dense),
         )
+
+    def _items(self, own: Encoded, dense: tuple[Slot, ...]) -> Matrix | None:
+        """Return the numbers of the candidates of which the dense block is made."""
+        if not dense:
+            return None
+        given = own.columns()
+        gap = np.full((len(own.keys), 1), np.nan)
+        parts = [given.get(f.name, np.repeat(gap, f.numbers, axis=1)) for f in dense]
+        items = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        return np.where(np.isnan(items), kernels.MISSING, items)
 
     def plan(self, layout: Layout) -> Plan:
         """Return which entries the atoms of these fields form."""
@@ -124,6 +156,11 @@ class Schema(Part):
         """Learn which fields there are, and the scale of their numbers, from observed rows."""
         for side, raw in (("candidate", rows.raw), ("context", rows.context_raw)):
             self.sides[side].observe(getattr(rows.layout, side), raw)
+        if not self.dense and rows.layout.dense:
+            known = self.sides["candidate"].known
+            self.dense = tuple(field for field in rows.layout.dense if field.name in known)
+            nothing = Layout((), ())
+            self._last = nothing, self.plan(nothing)
 
     def view(self) -> Self:
         """Return a copy that shares nothing that :meth:`observe` writes."""
@@ -150,7 +187,8 @@ class Schema(Part):
 
     def present(self) -> Layout:
         """Return the fields that are known."""
-        return Layout(*(self.sides[side].fields() for side in SIDES))
+        candidate, context = (self.sides[side].fields() for side in SIDES)
+        return Layout(candidate, context, self.dense or dense_fields(candidate))
 
     def _pairs(self, layout: Layout) -> list[tuple[str | None, str, bool]]:
         """What is crossed, the most useful first: two names, and whether both are candidates'."""
@@ -182,8 +220,12 @@ class Schema(Part):
         shared_groups = atom_groups("context", layout.context)[1:]
         names: list[tuple[str | None, str | None]] = [(None, None)]
         spoken: list[str | None] = [None]
-        entries = [(0, -1, 0)]
+        entries = [] if layout.dense else [(0, -1, 0)]  # the dense block has a constant
         for field in layout.candidate:
+            if field in layout.dense:
+                names.append((field.name, None))
+                spoken.append(None)
+                continue
             if len(entries) + field.width > MAX_ENTRIES:
                 continue
             entries += [(i, -1, len(names)) for i in own[field.name]]
@@ -196,7 +238,7 @@ class Schema(Part):
             entries += [(i, -2 - j if both else j, len(names)) for i in own[name] for j in second]
             names.append((name, partner))
             spoken.append(None if both else f"context {partner}" if partner in own else partner)
-        left, right, labels = (np.array(part, np.int64) for part in zip(*entries, strict=True))
+        left, right, labels = np.array(entries, np.int64).reshape(-1, 3).T.copy()
         groups = np.array(
             [
                 own_groups[i]
@@ -283,6 +325,7 @@ class Schema(Part):
             "cross": None if self.cross is None else [list(pair) for pair in self.cross],
             "ignore": sorted(self.ignore),
             "sides": {name: side.state() for name, side in self.sides.items()},
+            "dense": [list(field) for field in self.dense],
         }
 
     @classmethod
@@ -295,6 +338,10 @@ class Schema(Part):
         )
         for name, side in schema.sides.items():
             side.restore(state["sides"][name])
+        schema.dense = read_dense(state["dense"])
+        known = schema.sides["candidate"].known
+        if any(field.name not in known for field in schema.dense):
+            raise BadFile("the dense block of a schema has fields that it does not know")
         return schema
 
 

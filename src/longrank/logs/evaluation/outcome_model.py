@@ -11,7 +11,8 @@ import numpy as np
 from longrank import kernels
 from longrank.arrays import Array, Flags, Indices
 from longrank.errors import InvalidInput
-from longrank.learners import SparseLaplace
+from longrank.features import Records
+from longrank.learners import Blocks
 from longrank.links import LOGISTIC
 from longrank.logs.batch import Batch, Prints, fingerprints, grown
 from longrank.logs.decision import Decision
@@ -104,15 +105,15 @@ class OutcomeModel:
 class RecordModel(OutcomeModel):
     """The outcome model for records: a learner per block instead of weights.
 
-    Each comes with the schema of that time, since a schema knows only what was tried.
+    Each comes with the features of that time, which know only what was tried.
     """
 
-    learners: tuple[tuple[Schema, SparseLaplace], ...]
+    learners: tuple[tuple[Records, Blocks], ...]
 
     @property
     def schema(self) -> Schema:
         """The schema learned from the whole log."""
-        return self.learners[-1][0]
+        return self.learners[-1][0].schema
 
     def expect(self, batch: Batch, blocks: Indices) -> tuple[Array, Array]:
         before, after = [np.empty(0)], [np.empty(0)]
@@ -125,9 +126,11 @@ class RecordModel(OutcomeModel):
         return tuple(LOGISTIC.probability(np.concatenate(part)) for part in (before, after))  # type: ignore[return-value]
 
 
-def _score(schema: Schema, learner: SparseLaplace, decision: Decision) -> Array:
+def _score(features: Records, learner: Blocks, decision: Decision) -> Array:
     assert decision.candidates is not None
-    return learner.score(schema.encode(decision.candidates, decision.context))[0]
+    return learner.score(
+        features.rows(features.encode(decision.candidates, context=decision.context))
+    )[0]
 
 
 def fit(source: Any, penalty: float = 1.0) -> OutcomeModel:
@@ -138,9 +141,9 @@ def fit(source: Any, penalty: float = 1.0) -> OutcomeModel:
     """
     history = History.of(source)
     first = next(history.decisions())
-    fitted: _Items | _Records
+    fitted: _Items | _OfRecords
     if first.items is None and first.candidates is not None:
-        fitted = _Records(history.schema)
+        fitted = _OfRecords(history.schema)
     else:
         fitted = _Items(penalty)
     for batch in history.batches():
@@ -262,38 +265,37 @@ class _Items(_Fitting):
         return OutcomeModel(weights=np.stack([*self._saved, self._weights]), **self._common())
 
 
-class _Records(_Fitting):
+class _OfRecords(_Fitting):
     """Fits the learner of the recommended policy, with a copy for each block."""
 
     def __init__(self, declared: Schema | None) -> None:
         super().__init__(_COARSE)
-        self._schema = (
-            Schema() if declared is None else Schema(declared.fields, ignore=declared.ignore)
-        )
-        self._learner = SparseLaplace()
-        self._saved: list[tuple[Schema, SparseLaplace]] = []
+        schema = Schema() if declared is None else Schema(declared.fields, ignore=declared.ignore)
+        self._features, self._learner = Records(schema), Blocks()
+        self._saved: list[tuple[Records, Blocks]] = []
 
     def _learn(self, batch: Batch, starts: list[int]) -> None:
         predicted = [np.empty(0)]
         for i, decision in enumerate(batch):
             if i in starts:
-                self._saved.append((self._schema.view(), self._learner.view()))
+                self._saved.append((self._features.view(), self._learner.view()))
             if not decision.ended.tried:
                 continue
             assert decision.candidates is not None
-            rows = self._schema.encode(decision.candidates, decision.context)
+            features = self._features
+            prepared = features.encode(decision.candidates, context=decision.context)
             order = decision.order[: decision.ended.tried]
-            tried = rows.take(order)
+            tried = features.along(prepared, order)
             predicted.append(LOGISTIC.probability(_score(*self._saved[-1], decision)[order]))
             self._learner.observe(tried, decision.ended.succeeded)
-            self._schema.observe(tried)
+            features.observe(tried, features.carried(prepared))
         self._predicted.append(np.concatenate(predicted))
 
     def model(self) -> RecordModel:
         """Return the model."""
         return RecordModel(
             weights=np.empty((len(self._saved) + 1, 0)),
-            learners=(*self._saved, (self._schema, self._learner)),
+            learners=(*self._saved, (self._features, self._learner)),
             **self._common(),
         )
 

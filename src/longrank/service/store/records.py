@@ -58,6 +58,7 @@ class SparseMatrix(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     candidate: list[tuple[str, str, int]]
     context: list[tuple[str, str, int]]
+    dense: list[tuple[str, str, int]]
     keys: bytes
     numbers: bytes
     context_keys: bytes
@@ -69,9 +70,7 @@ class SparseMatrix(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def of(cls, rows: SparseRows) -> SparseMatrix:
         arrays = (getattr(rows, name).astype(_KINDS[name], copy=False) for name in _KINDS)
         layout = rows.layout
-        return cls(
-            list(layout.candidate), list(layout.context), *(each.tobytes() for each in arrays)
-        )
+        return cls(*map(list, layout), *(each.tobytes() for each in arrays))  # type: ignore[arg-type]
 
     @property
     def size(self) -> int:
@@ -86,9 +85,8 @@ class SparseMatrix(msgspec.Struct, frozen=True, array_like=True, gc=False):
             }
             for name in ("keys", "numbers", "raw"):
                 arrays[name] = arrays[name].reshape(count, len(arrays[name]) // max(count, 1))
-            return SparseRows.from_state(
-                {"candidate": self.candidate, "context": self.context} | arrays
-            )
+            fields = {"candidate": self.candidate, "context": self.context, "dense": self.dense}
+            return SparseRows.from_state(fields | arrays)
         except (BadFile, ValueError) as error:
             raise StoreDamaged(f"the rows of a decision do not fit together: {error}") from error
 

@@ -1,19 +1,18 @@
-"""A diagonal belief about sparse rows, with learned priors: for records."""
+"""A belief in blocks: a dense one with its covariance, and sparse columns with learned priors."""
 
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank import checks, kernels
-from longrank.arrays import Keys
-from longrank.contents import COUNT, array, numbers, optional, whole, wholes
+from longrank.arrays import Indices, Keys, Matrix, Vector
+from longrank.contents import COUNT, array, covariance, numbers, optional, real, whole, wholes
 from longrank.errors import BadFile
 from longrank.kernels.hash_table import MAX_GROUPS, SHARED
-from longrank.learners.base import Learner
+from longrank.learners.base import SAVED_PENALTY, Learner, checked_penalty
 from longrank.links import LOGISTIC
 from longrank.packing import Tree
-from longrank.rows import SparseRows
+from longrank.rows import Plan, SparseRows
 
 COLUMNS = 1 << 18
 _FIRST = 1 << 8  # columns that a new table has room for
@@ -23,41 +22,60 @@ _MIN_VARIANCE = 1e-9  # of a group; that of the first is 0 as long as nothing sh
 _SPARSE = 64  # places of a table for each column in use, at most, beyond those of the default
 
 
-class SparseBelief(NamedTuple):
-    """A diagonal normal belief about the columns of sparse rows.
+class BlockBelief(NamedTuple):
+    """A normal belief about rows: a dense block, and sparse columns that are independent.
+
+    The mean of a row and the square of its width are sums of both parts.
 
     Attributes
     ----------
+    weights, inverse
+        The mean and the covariance of the dense block.
     table
         The columns and groups, for :mod:`longrank.kernels.sparse`.
     ceiling, link
         As for :class:`longrank.learners.Belief`.
     """
 
-    table: tuple[Keys, NDArray[np.float64], Keys, NDArray[np.float64]]
+    weights: Vector
+    inverse: Matrix
+    table: tuple[Keys, Matrix, Keys, Vector]
     ceiling: float
     link: int
 
-    def score(self, rows: SparseRows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def score(self, rows: SparseRows) -> tuple[Vector, Vector]:
         """Return means and widths of rows."""
+        means, squares, others = self.parts(rows)
+        return means, np.sqrt(squares + others)
+
+    def parts(self, rows: SparseRows) -> tuple[Vector, Vector, Vector]:
+        """Return means of rows, and the squares of the widths of the dense and the sparse part."""
         assert rows.plan is not None
-        means, squares = kernels.score_sparse(rows.arrays(), rows.plan[:3], self.table)
-        return means, np.sqrt(squares)
+        means, others = kernels.score_sparse(rows.arrays(), rows.plan[:3], self.table)
+        if rows.dense is None:
+            return means, np.zeros(len(rows)), others
+        more, widths = kernels.score_rows(rows.block(len(self.weights)), self.weights, self.inverse)
+        return means + more, widths * widths, others
 
-    def contributions(self, rows: SparseRows) -> NDArray[np.float64]:
-        """Return what each label of the plan adds to the mean of each row."""
-        assert rows.plan is not None
-        plan = rows.plan
-        return kernels.contributions(
-            rows.arrays(), plan[:3], self.table, plan.labels, len(plan.names)
-        )
+    def contributions(self, rows: SparseRows, plan: Plan, labels: Indices) -> Matrix:
+        """Return what each label of the plan adds to the mean of each row.
+
+        ``labels`` are those of the columns of the dense block.
+        """
+        size = len(plan.names)
+        added = kernels.contributions(rows.arrays(), plan[:3], self.table, plan.labels, size)
+        if rows.dense is not None:
+            kernels.speak_dense(rows.dense, self.weights, labels, added)
+        return added
 
 
-class SparseLaplace(Learner):
-    """Logistic regression on sparse rows by the Laplace approximation, in O(entries) per row.
+class Blocks(Learner):
+    """Logistic regression by the Laplace approximation: a dense block and sparse columns.
 
-    It keeps a mean and a precision for every observed column; the uncertainty of the other columns
-    counts as noise. The prior variance of a column is that of its group (a field or a pair of
+    The dense block, of the candidates' numbers, has a full covariance, in O(dim^2) per row, and the
+    prior precision ``penalty``; it grows with the rows. Of every observed sparse column (a
+    category, a tag, a cross of two fields) there is a mean and a precision; the uncertainty of
+    everything else counts as noise. The prior variance of a column is that of its group (a field or a pair of
     fields) and is learned from the columns of the group: the effects of irrelevant fields soon
     shrink to 0, and a new value starts with the spread of those seen before it.
 
@@ -67,11 +85,20 @@ class SparseLaplace(Learner):
         Maximum number of columns, rounded up to a power of two; each takes 48 bytes. The table
         grows as columns are observed. Once it is full, a new column replaces one about which little
         is known, which falls back to its prior; ``replaced`` counts the replacements.
+    penalty
+        The precision of the prior of the dense block, at least 1e-12.
+    forgetting
+        The share of what the dense block knows that is forgotten with every cascade.
     max_budget
         If given, larger budgets are rejected; nothing else depends on it.
     """
 
     contents: ClassVar = {
+        "dim": whole(),
+        "penalty": SAVED_PENALTY,
+        "forgetting": real(0.0, 1.0),
+        "weights": numbers("dim"),
+        "inverse": covariance("dim"),
         "columns": whole(_FIRST, _MAX_COLUMNS),
         "max_budget": optional(whole(1)),
         "updates": COUNT,
@@ -88,12 +115,24 @@ class SparseLaplace(Learner):
     }
     sparse = True
 
-    def __init__(self, *, columns: int = COLUMNS, max_budget: int | None = None) -> None:
+    foresees = True
+
+    def __init__(
+        self,
+        *,
+        columns: int = COLUMNS,
+        penalty: float = 0.5,
+        forgetting: float = 0.0,
+        max_budget: int | None = None,
+    ) -> None:
         if max_budget is not None:
             self.max_budget = checks.whole("max_budget", max_budget, minimum=1)
         limit = checks.whole("columns", columns, minimum=_FIRST)
         self.columns = 1 << (limit - 1).bit_length()
-        self.dim, self.prior, self.link, self.updates = 0, 1.0, LOGISTIC, 0
+        self.penalty = self.prior = checked_penalty(penalty)
+        self.forgetting = checks.real("forgetting", forgetting, minimum=0.0, maximum=1.0)
+        self.dim, self.link, self.updates = 0, LOGISTIC, 0
+        self.weights, self.inverse = np.zeros(0), np.zeros((0, 0))
         self._keys = np.zeros(_FIRST, np.uint64)
         self._table = np.zeros((_FIRST, 4))
         self._group_of = np.zeros(_FIRST, np.int64)
@@ -113,12 +152,16 @@ class SparseLaplace(Learner):
         """Number of columns replaced by new ones."""
         return int(self._counts[2])
 
-    def belief(self) -> SparseBelief:  # type: ignore[override]
+    def belief(self, dim: int = 0) -> BlockBelief:  # type: ignore[override]
+        """Return what ranking needs, for rows whose dense block has ``dim`` columns."""
+        weights, inverse = self.weights, self.inverse
+        if dim > self.dim:  # of candidates that nothing was learned from yet
+            weights, inverse = self._extended(dim)
         table = self._keys, self._table, self._group_keys, self._variances
-        return SparseBelief(table, self.link.ceiling, self.link.code)
+        return BlockBelief(weights, inverse, table, self.link.ceiling, self.link.code)
 
-    def score(self, features: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        return self.belief().score(features)
+    def score(self, features: Any) -> tuple[Vector, Vector]:
+        return self.belief(features.dim).score(features)
 
     def variance(self, group: int) -> float:
         """Return the prior variance of a group by its key; the shared one if it is unknown."""
@@ -128,22 +171,24 @@ class SparseLaplace(Learner):
     def observe(self, rows: Any, succeeded: bool) -> None:
         self._learn(rows, succeeded, _NO_COSTS, 0.0)
 
-    def observe_costs(self, rows: Any, costs: NDArray[np.float64], dispersion: float) -> None:
+    def observe_costs(self, rows: Any, costs: Vector, dispersion: float) -> None:
         """Learn what each row cost, in a table used only for costs: see :class:`Costs`."""
         self._learn(rows, False, costs, dispersion)
 
-    def _learn(
-        self, rows: Any, succeeded: bool, costs: NDArray[np.float64], dispersion: float
-    ) -> None:
+    def _learn(self, rows: Any, succeeded: bool, costs: Vector, dispersion: float) -> None:
         assert isinstance(rows, SparseRows)
         assert rows.plan is not None
+        if rows.dim > self.dim:
+            self.extend(rows.dim)
         more = len(rows.plan.left) * len(rows)
         size = kernels.room_for(self.used + more, len(self._keys), self.columns)
         if size > len(self._keys):
             self._keys, self._table, self._group_of = kernels.grow(
                 self._keys, self._table, self._group_of, self._sums, self._counts, size
             )
-        kernels.learn_sparse(
+        kernels.learn_blocks(
+            rows.block(self.dim),
+            (self.weights, self.inverse, self.prior, self.forgetting),
             rows.arrays(),
             rows.plan[:3],
             (self._keys, self._table, self._group_keys, self._variances),
@@ -159,6 +204,11 @@ class SparseLaplace(Learner):
     def state(self) -> Tree:
         used, groups = np.flatnonzero(self._keys), np.flatnonzero(self._group_keys)
         return {
+            "dim": self.dim,
+            "penalty": self.penalty,
+            "forgetting": self.forgetting,
+            "weights": self.weights.copy(),
+            "inverse": self.inverse.copy(),
             "columns": self.columns,
             "max_budget": self.max_budget,
             "updates": self.updates,
@@ -177,7 +227,10 @@ class SparseLaplace(Learner):
     @classmethod
     def from_state(cls, state: Tree) -> Self:
         _check_table(state)
-        learner = cls(columns=state["columns"], max_budget=state["max_budget"])
+        given = {name: state[name] for name in ("columns", "penalty", "forgetting", "max_budget")}
+        learner = cls(**given)
+        learner.dim = state["dim"]
+        learner.weights, learner.inverse = state["weights"].copy(), state["inverse"].copy()
         size, used, groups = state["size"], state["places"], state["groups"]
         learner._keys, learner._table = np.zeros(size, np.uint64), np.zeros((size, 4))
         learner._group_of = np.zeros(size, np.int64)
@@ -191,7 +244,7 @@ class SparseLaplace(Learner):
         return learner
 
     def __repr__(self) -> str:
-        return f"SparseLaplace(columns={self.columns})"
+        return f"Blocks(columns={self.columns}, penalty={self.penalty:g})"
 
 
 def _check_table(state: Tree) -> None:
@@ -207,4 +260,4 @@ def _check_table(state: Tree) -> None:
         and (state["variances"][~shared] >= _MIN_VARIANCE).all()
         and (state["group_keys"][shared] == SHARED).all()
     ):
-        raise BadFile("the parts of the table of 'SparseLaplace' do not fit together")
+        raise BadFile("the parts of the table of 'Blocks' do not fit together")

@@ -34,13 +34,13 @@ from longrank.schema import Category, Embedding, Number, Schema, Tags, Text
 __version__ = "0.6.0.dev0"
 
 __all__ = [
-    "Blocks",
     "LCB",
     "LOGISTIC",
     "PROBIT",
     "UCB",
     "BadFile",
     "BadPlugin",
+    "Blocks",
     "Category",
     "Coverage",
     "Embedding",

@@ -175,6 +175,8 @@ class SparseRows:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SparseRows):
             return NotImplemented
+        if not np.array_equal(self.block(self.dim), other.block(self.dim)):
+            return False
         return self.layout == other.layout and all(
             np.array_equal(getattr(self, name), getattr(other, name), equal_nan=dtype is np.float64)
             for name, dtype in _ARRAYS.items()

@@ -30,14 +30,14 @@ class Features(Part, ABC):
     sparse
         Whether rows are :class:`longrank.rows.SparseRows` of records, for a learner that takes
         them.
-    length
-        The current length of the dense block, which grows as more is known; 0 where it is fixed.
+    block
+        How many columns the dense block has, which grows as more is known; 0 where it is fixed.
     """
 
     max_square: float = 1e300
     independent: bool = False
     sparse: bool = False
-    length: int = 0
+    block: int = 0
 
     @abstractmethod
     def encode(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Encoded:
@@ -76,7 +76,7 @@ class Features(Part, ABC):
         """Return the first ``count`` rows of a receipt, for the learner."""
         return ranking.rows(count)
 
-    def carried(self, candidates: Encoded) -> NDArray[np.float64] | None:  # noqa: ARG002
+    def carried(self, candidates: Encoded) -> NDArray[np.float64] | None:
         """Return candidates that a receipt carries for :meth:`observe`; none by default."""
         return None
 

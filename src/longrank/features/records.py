@@ -92,12 +92,12 @@ class Records(Features):
         if not isinstance(self.schema, Schema):
             raise InvalidInput("schema", "be a longrank.Schema", type(schema).__name__)
         self.dim = None if dim is None else checks.whole("dim", dim, minimum=1)
-        self.numbers: Tabular | None = None if dim is None else Tabular(self.dim)
+        self.numbers: Tabular | None = None if self.dim is None else Tabular(self.dim)
         self._labels: tuple[Any, Plan, Indices] | None = None
 
     @property
-    def length(self) -> int:  # type: ignore[override]
-        """The current length of the dense block."""
+    def block(self) -> int:  # type: ignore[override]
+        """How many columns the dense block has."""
         return 0 if self.numbers is None else self.numbers.length
 
     def encode(

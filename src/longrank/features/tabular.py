@@ -110,11 +110,11 @@ class Scale:
         return cls(curves, np.full(d, scale), np.zeros(d, np.bool_))
 
 
-NOTHING: kernels.View = (
-    (np.zeros((0, 256), np.uint8), *[np.zeros((0, KNOTS))] * 3, np.zeros(0, np.int64)),
-    *(np.zeros(0), np.zeros((0, 0)), np.zeros(0)),
-    (*[np.zeros(0, np.int64)] * 3, np.zeros((0, 3))),
-)  # the view of no columns
+_NO_KNOTS, _NONE = np.zeros((0, KNOTS)), np.zeros(0, np.int64)
+_NO_CURVES = np.zeros((0, 256), np.uint8), _NO_KNOTS, _NO_KNOTS, _NO_KNOTS, _NONE
+_NO_SHAPES = _NONE, _NONE, _NONE, np.zeros((0, 3))
+# The view of no columns.
+NOTHING: kernels.View = _NO_CURVES, np.zeros(0), np.zeros((0, 0)), np.zeros(0), _NO_SHAPES
 
 
 class Numbers:
@@ -129,7 +129,7 @@ class Numbers:
     @property
     def length(self) -> int:
         """The length of a row."""
-        return self.items.shape[1] + 1 + len(self.view[4][0])
+        return int(self.items.shape[1]) + 1 + len(self.view[4][0])
 
     @cached_property
     def rows(self) -> Matrix:

@@ -14,7 +14,7 @@ from longrank.kernels.update import times_row
 # of these are exact and not only upper bounds, and how many of those widths are added to each mean;
 # and the squares of the sparse part's widths, and of what is added for them.
 Pool = tuple[Matrix, Vector, Vector, Flags, Vector, Vector, Vector]
-# Means, squares of widths and of bonuses of the sparse parts; how many widths the block's bonus has.
+# Of the sparse parts: means, squares of widths and of bonuses; then the bonuses of the block.
 Sparse = tuple[Vector, Vector, Vector, Vector]
 
 

@@ -11,8 +11,6 @@ product is a mixture of both keys.
 The columns live in a table: see :mod:`longrank.kernels.hash_table`.
 """
 
-import math
-
 import numpy as np
 
 from longrank.arrays import Indices, Keys, Matrix, Vector

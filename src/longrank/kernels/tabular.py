@@ -128,7 +128,7 @@ def normal_scores(items: NDArray[np.floating], curves: Curves) -> Matrix:
 
 @compiled
 def _fill_scores(items: NDArray[np.floating], curves: Curves, filled: Matrix) -> None:
-    """Fill rows with the scores of all numbers, column by column: 0 where one is missing. O(k d)."""
+    """Fill rows with the scores of numbers, column by column, 0 where one is missing. O(k d)."""
     guides, knots, scores, slopes, counts = curves
     for j in range(items.shape[1]):
         score_column(items, j, guides[j], knots[j], scores[j], slopes[j], counts[j], filled[j])

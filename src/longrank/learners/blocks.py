@@ -75,9 +75,9 @@ class Blocks(Learner):
     The dense block, of the candidates' numbers, has a full covariance, in O(dim^2) per row, and the
     prior precision ``penalty``; it grows with the rows. Of every observed sparse column (a
     category, a tag, a cross of two fields) there is a mean and a precision; the uncertainty of
-    everything else counts as noise. The prior variance of a column is that of its group (a field or a pair of
-    fields) and is learned from the columns of the group: the effects of irrelevant fields soon
-    shrink to 0, and a new value starts with the spread of those seen before it.
+    everything else counts as noise. The prior variance of a column is that of its group (a field or
+    a pair of fields) and is learned from the columns of the group: the effects of irrelevant fields
+    soon shrink to 0, and a new value starts with the spread of those seen before it.
 
     Parameters
     ----------

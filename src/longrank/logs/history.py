@@ -356,7 +356,7 @@ class History:
         if not self._learnable:
             return False
         if features.sparse:  # rows that grow are known from the candidates alone
-            return not {"items", "candidates"} & self.columns.keys()
+            return not {"items", "candidates"} & set(self.columns)
         if "items" not in self.columns:
             return True
         first = next((each for each in self.decisions() if len(each.order)), None)

@@ -167,7 +167,8 @@ def _finish(
     payoffs, minimum = dealt.payoffs, dealt.minimum
     paid = payoffs.along(order) if payoffs.has_prices else payoffs
     if learner.sparse:
-        rows = dealt.features.along(dealt.candidates, order).block(dense_of(dealt))
+        along: Any = dealt.features.along(dealt.candidates, order)
+        rows = along.block(dense_of(dealt))
     chosen, numbers, last = _last(learner, paid, minimum, len(order), rows.shape[1])
     length = kernels.decide(order, rows, means, scores, last)
     if minimum and payoffs.has_prices:

@@ -5,7 +5,6 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank import kernels
 from longrank.arrays import Flags, Indices, Vector
@@ -46,7 +45,7 @@ def plan_priced(learner: Learner, dealt: Round, optimism: Optimism) -> tuple[Gre
         else:
             rows, paid = features.along(candidates, some), payoffs.after(0, some)
             optimism = optimism.subset(some)
-        if optimism.looks is not None and rows.dense is not None:
+        if optimism.looks is not None and isinstance(rows, SparseRows):
             optimism = _widen(belief, candidates.numbers.marks, rows, optimism, learner.prior)
         left = dealt._replace(payoffs=paid)
         if foresight:
@@ -123,6 +122,8 @@ def _widen(
     draws = np.zeros(len(rows)) if optimism.draws is None else optimism.draws
     columns = np.ascontiguousarray(rows.block(len(belief.weights)).T)
     pool = columns, means, squares, exact, bonuses, others, draws * draws * others
-    looks = optimism.looks
-    kernels.widen(pool, belief.inverse, looks, (optimism.bonus, optimism.wide, marks, prior))
+    assert optimism.looks is not None
+    kernels.widen(
+        pool, belief.inverse, optimism.looks, (optimism.bonus, optimism.wide, marks, prior)
+    )
     return optimism._replace(bonus=bonuses, draws=draws)

@@ -199,8 +199,8 @@ class LearningPolicy(Policy):
             if self.patience is not None:
                 self.patience.observe(len(ranking), outcome)
             self.features.observe(rows, ranking.sample)
-            if self.features.length > self.learner.dim:
-                self.learner.extend(self.features.length)
+            if self.features.block > self.learner.dim:
+                self.learner.extend(self.features.block)
 
     def _check_rows(self, rows: Any) -> None:
         """Refuse rows that the features cannot have made; sparse parts were checked when read."""

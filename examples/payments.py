@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from longrank import UCB, Outcome, Payoffs, PlackettLuce, Random, SparseLaplace, recommended
+from longrank import UCB, Outcome, Payoffs, PlackettLuce, Random, Blocks, recommended
 from longrank.logs import History, evaluate, learn_from, record
 from longrank.schema import priced
 
@@ -85,7 +85,7 @@ def fixed(rounds: int, outage: range) -> np.ndarray:
 
 def main(rounds: int = 3000, picture: Path | None = None) -> dict[str, float]:
     rows, outage = [], range(round(0.7 * rounds), round(0.85 * rounds))
-    logging = PlackettLuce(SparseLaplace(), temperature=0.5, rng=1)
+    logging = PlackettLuce(Blocks(), temperature=0.5, rng=1)
     curves = {
         "random order": live(Random(rng=1), rounds, outage),
         "best fixed list": fixed(rounds, outage),
@@ -94,7 +94,7 @@ def main(rounds: int = 3000, picture: Path | None = None) -> dict[str, float]:
     }
     found = {name: float(earned.mean()) for name, earned in curves.items()}
     print(*(f"  {name:20} earned {mean:.3f} a payment" for name, mean in found.items()), sep="\n")
-    calm, candidate = History(rows).part(0, outage.start), UCB(SparseLaplace(), exploration=0.0)
+    calm, candidate = History(rows).part(0, outage.start), UCB(Blocks(), exploration=0.0)
     learn_from(candidate, calm.part(0, outage.start // 2))
     for one in evaluate(calm.part(outage.start // 2), {"candidate": candidate}):
         print(f"  {one}")

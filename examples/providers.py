@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from longrank import UCB, Outcome, Payoffs, PlackettLuce, Random, SparseLaplace, recommended
+from longrank import UCB, Outcome, Payoffs, PlackettLuce, Random, Blocks, recommended
 from longrank.logs import History, evaluate, learn_from, record
 
 PAYOFFS = Payoffs([1.0, 0.8, 0.6, 0.45], [-0.3, -0.3, -0.35, -0.4, -0.45])
@@ -76,7 +76,7 @@ def fixed(rounds: int) -> np.ndarray:
 
 def main(rounds: int = 3000, picture: Path | None = None) -> dict[str, float]:
     rows, half = [], rounds // 2
-    logging = PlackettLuce(SparseLaplace(), temperature=0.8, rng=1)
+    logging = PlackettLuce(Blocks(), temperature=0.8, rng=1)
     curves = {
         "random order": live(Random(rng=1), rounds),
         "best fixed list": fixed(rounds),
@@ -86,7 +86,7 @@ def main(rounds: int = 3000, picture: Path | None = None) -> dict[str, float]:
     means = {name: float(earned[half:].mean()) for name, earned in curves.items()}
     for name, mean in means.items():
         print(f"  {name:22} earned {mean:.3f} a request in the second half")
-    history, candidate = History(rows), UCB(SparseLaplace(), exploration=0.0)
+    history, candidate = History(rows), UCB(Blocks(), exploration=0.0)
     learn_from(candidate, history.part(0, half))
     found = {one.estimator: one for one in evaluate(history.part(half), {"candidate": candidate})}
     for name in ("bounds", "importance sampling", "doubly robust", "model"):

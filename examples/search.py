@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from longrank import UCB, Outcome, Payoffs, PlackettLuce, SparseLaplace
+from longrank import UCB, Outcome, Payoffs, PlackettLuce, Blocks
 from longrank.logs import History, calibration, check, evaluate, fit, learn_from, record
 
 FOUND, SHOWN, ABANDON = 8, 2, 0.15  # documents; who leaves after a result without a click
@@ -86,10 +86,10 @@ def main(rounds: int = 2000, picture: Path | None = None) -> dict[str, float]:
     old, half = History([old_row(t) for t in range(rounds)], payoffs=PAYOFFS), rounds // 2
     for ability in check(old).abilities:
         print(f"  {ability.name:20} {'yes' if ability.possible else 'no':4} {ability.reason}")
-    learned, better = (UCB(SparseLaplace(), exploration=0.0) for _ in range(2))
+    learned, better = (UCB(Blocks(), exploration=0.0) for _ in range(2))
     learn_from(learned, old.part(0, half))
     estimates = evaluate(old.part(half), {"from the old log": learned})
-    chance = PlackettLuce(SparseLaplace(), temperature=1.0, rng=2)
+    chance = PlackettLuce(Blocks(), temperature=1.0, rng=2)
     learn_from(chance, old)  # a warm start
     new = History([new_row(chance, t) for t in range(rounds)])
     learn_from(better, new.part(0, half))

@@ -5,6 +5,7 @@ import numpy as np
 from longrank import (
     LCB,
     UCB,
+    Blocks,
     Coverage,
     EpsilonGreedy,
     Laplace,
@@ -20,8 +21,6 @@ from longrank import (
     Records,
     Ridge,
     Schema,
-    SparseLaplace,
-    Tabular,
     Text,
     Thompson,
     cautious,
@@ -76,8 +75,8 @@ POLICIES = {
     "epsilon-greedy/maximum": lambda: EpsilonGreedy(
         LEARNERS["newton-logistic"](), features=FEATURES["maximum"](), epsilon=0.5, rng=11
     ),
-    "plackett-luce/tabular": lambda: PlackettLuce(
-        Laplace(DIM + 1), features=Tabular(DIM), temperature=0.2, rng=18
+    "plackett-luce/blocks": lambda: PlackettLuce(
+        Blocks(), features=Records(dim=DIM), temperature=0.2, rng=18
     ),
     "plackett-luce/capped-sum": lambda: PlackettLuce(
         LEARNERS["newton-tuned"](), features=FEATURES["capped-sum"](), temperature=0.2, rng=13
@@ -102,17 +101,17 @@ SCHEMA = Schema(
 
 def _declared() -> UCB:
     features = Records(Schema.from_state(SCHEMA.state()))
-    return UCB(SparseLaplace(columns=256), features=features, exploration=0.3)
+    return UCB(Blocks(columns=256), features=features, exploration=0.3)
 
 
 # For rounds of records.
 RECORD_POLICIES = {
     "recommended": lambda: recommended(max_budget=MAX_BUDGET),
     "declared": _declared,
-    "thompson": lambda: Thompson(SparseLaplace(), scale=0.7, rng=22, optimistic=True),
-    "plackett-luce": lambda: PlackettLuce(SparseLaplace(), temperature=0.4, rng=23),
-    "epsilon-greedy": lambda: EpsilonGreedy(SparseLaplace(), epsilon=0.5, rng=24),
-    "lcb": lambda: LCB(SparseLaplace(), caution=0.5),
+    "thompson": lambda: Thompson(Blocks(), scale=0.7, rng=22),
+    "plackett-luce": lambda: PlackettLuce(Blocks(), temperature=0.4, rng=23),
+    "epsilon-greedy": lambda: EpsilonGreedy(Blocks(), epsilon=0.5, rng=24),
+    "lcb": lambda: LCB(Blocks(), caution=0.5),
 }
 
 # For the contract of policies: each way to rank, to draw, to learn and to be saved.
@@ -121,7 +120,7 @@ CONTRACT = [
     "ucb/likelihood-probit/plain",
     "ucb/laplace-forgetting/polynomial",
     "epsilon-greedy/maximum",
-    "plackett-luce/tabular",
+    "plackett-luce/blocks",
     "thompson/mixture",
     "recommended",
     "lcb/foresight",

@@ -111,6 +111,19 @@ class SparseRows:
             None if self.dense is None else self.dense[order],
         )
 
+    def chosen(self, keys: Keys, numbers: Matrix, order: Indices) -> SparseRows:
+        """Return the rows of an order, whose atoms are known already."""
+        return SparseRows(
+            self.layout,
+            keys,
+            numbers,
+            self.context_keys,
+            self.context_numbers,
+            self.raw[order],
+            self.context_raw,
+            self.plan,
+        )
+
     @property
     def dim(self) -> int:
         """How many columns the dense block has."""

@@ -1,6 +1,7 @@
-"""The belief about sparse rows against a plain one: dictionaries of columns and of groups."""
+"""The belief in blocks against a plain one: a matrix, and dictionaries of columns and groups."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from longrank import SparseLaplace, kernels
+from longrank import Blocks, kernels
 from longrank.kernels.hash_table import MAX_GROUPS, SHARED, WINDOW, find, join_groups
+from longrank.kernels.looks import choose_looking
 from longrank.kernels.sparse import entry
 from longrank.rows import Layout, Plan, SparseRows
 
@@ -27,11 +29,13 @@ def sigma(x):
 class Plainly:
     """Columns: precision, natural mean, last m^2, last gamma. Groups: prior, sums of both.
 
-    A group begins with a variance of 1 in rows of up to four entries, of at least 1 / entries.
+    A group begins with a variance of 1 in rows of up to four entries, of at least 1 / entries. The
+    dense block has a mean and a covariance, which begins as twice the identity.
     """
 
-    def __init__(self, entries):
+    def __init__(self, entries, dim=0):
         self.columns, self.groups = {}, {}
+        self.m, self.S = np.zeros(dim), 2.0 * np.eye(dim)
         self.first = max(min(1.0, 16.0 / entries**2), 1.0 / entries)
 
     def group(self, name):
@@ -43,20 +47,24 @@ class Plainly:
         s = 1.0 / (1.0 / self.groups.get(group, [self.first])[0] + precision)
         return natural * s, s
 
-    def score(self, row):
+    def score(self, row, dense=()):
+        dense = np.array(dense)
         found = [(*self.belief(key, group), x) for key, x, group in row if x != 0.0]
-        return sum(m * x for m, _, x in found), sum(s * x * x for _, s, x in found)
+        means, squares = [m * x for m, _, x in found], [s * x * x for _, s, x in found]
+        return sum(means) + self.m @ dense, sum(squares) + dense @ self.S @ dense
 
-    def step(self, row, success):
+    def step(self, row, dense, success):
         """The residual of the observation, and the noise that all columns see."""
-        eta, q = self.score(row)
+        eta, q = self.score(row, dense)
         g = brentq(lambda g: g - (success - sigma(eta + g * q)), -1.0, 1.0, xtol=1e-15)
         p = sigma(eta + g * q)
         return g, 1.0 / (p * (1.0 - p)) + q
 
-    def learn(self, row, success):
-        row = [each for each in row if each[1] != 0.0]
-        g, noise = self.step(row, float(success))
+    def learn(self, row, success, dense=()):
+        row, dense = [each for each in row if each[1] != 0.0], np.array(dense)
+        g, noise = self.step(row, dense, float(success))
+        along = self.S @ dense
+        self.m, self.S = self.m + g * along, self.S - np.outer(along, along) / noise
         before = [self.belief(key, group) for key, _, group in row]
         for (key, x, group), (m, s) in zip(row, before, strict=True):
             column = self.columns.setdefault(key, [0.0, 0.0, 0.0, 0.0])
@@ -75,9 +83,12 @@ class Plainly:
 
 
 class Deck:
-    """Rows of some fields, a few of which are crossed; columns come back from round to round."""
+    """Rows of some fields, a few of which are crossed; columns come back from round to round.
 
-    def __init__(self, seed, values=6, own=3, shared=2):
+    The dense block grows from ``dim - 2`` columns to ``dim``.
+    """
+
+    def __init__(self, seed, values=6, dim=0, own=3, shared=2):
         self.rng = rng = np.random.default_rng(seed)
         self.pools = rng.integers(1, 2**64, (own, values), np.uint64)
         self.shared = rng.integers(1, 2**64, (shared, values), np.uint64)
@@ -88,11 +99,12 @@ class Deck:
         groups = rng.integers(1, 2**64, len(pairs), np.uint64)
         groups[2] = groups[3]  # two entries of one group
         labels = np.arange(len(pairs))
-        names = tuple((str(i), None) for i in range(len(pairs)))
+        names = tuple((str(i), None) for i in range(len(pairs) + dim))
+        self.dim, self.columns = dim, len(pairs) + np.arange(dim)  # labels of the dense ones
         self.plan = Plan(left.astype(np.int64), right.astype(np.int64), groups, labels, names)
         self.constant = np.uint64(rng.integers(1, 2**64, dtype=np.uint64))
 
-    def deal(self, k):
+    def deal(self, k, dim=None):
         rng, own, shared = self.rng, len(self.pools), len(self.shared)
         keys = np.empty((k, own + 1), np.uint64)
         keys[:, 0] = self.constant
@@ -102,7 +114,8 @@ class Deck:
         numbers[:, 1:][rng.random((k, own)) < 0.1] = 0.0
         context = np.array([rng.choice(pool) for pool in self.shared], np.uint64)
         rest = context, rng.normal(size=shared), np.empty((k, 0)), np.empty((1, 0))
-        return SparseRows(Layout((), ()), keys, numbers, *rest, self.plan)
+        dense = rng.normal(size=(k, self.dim if dim is None else dim)) if self.dim else None
+        return SparseRows(Layout((), ()), keys, numbers, *rest, self.plan, dense)
 
 
 def entries(rows):
@@ -122,60 +135,83 @@ def entries(rows):
     return found
 
 
-def taught(seed, rounds, values=6, columns=1 << 12):
+def taught(seed, rounds, values=6, columns=1 << 12, dim=0):
     """A learner and its plain twin after some rounds, and the deck."""
-    deck, learner = Deck(seed, values), SparseLaplace(columns=columns)
-    twin = Plainly(len(deck.plan.left))
-    for _ in range(rounds):
-        rows = deck.deal(int(deck.rng.integers(1, 4)))
+    deck, learner = Deck(seed, values, dim), Blocks(columns=columns)
+    twin = Plainly(len(deck.plan.left), dim)
+    for t in range(rounds):
+        rows = deck.deal(int(deck.rng.integers(1, 4)), dim - 2 if dim and 2 * t < rounds else dim)
         succeeded = bool(deck.rng.random() < 0.5)
         learner.observe(rows, succeeded)
-        for i, row in enumerate(entries(rows)):
-            twin.learn(row, succeeded and i == len(rows) - 1)
+        for i, (row, dense) in enumerate(zip(entries(rows), rows.block(dim), strict=True)):
+            twin.learn(row, succeeded and i == len(rows) - 1, dense)
     return learner, twin, deck
 
 
-def assert_alike(learner, twin, rows):
+def assert_alike(learner, twin, deck, size):
     """What both believe about some rows, column by column."""
+    rows = deck.deal(size)
     means, widths = learner.score(rows)
-    contributions = learner.belief().contributions(rows)
-    np.testing.assert_allclose(contributions.sum(axis=1), means, rtol=1e-12, atol=1e-14)
-    for i, row in enumerate(entries(rows)):
-        mean, square = twin.score(row)
+    belief = learner.belief(rows.dim)
+    contributions = belief.contributions(rows, rows.plan, deck.columns)
+    np.testing.assert_allclose(contributions.sum(axis=1), means, rtol=1e-12, atol=1e-13)
+    for i, (row, dense) in enumerate(zip(entries(rows), rows.block(deck.dim), strict=True)):
+        mean, square = twin.score(row, dense)
         assert means[i] == pytest.approx(mean, rel=1e-9, abs=1e-11)
         assert widths[i] ** 2 == pytest.approx(square, rel=1e-9)
+        assert belief.parts(rows)[1][i] == pytest.approx(dense @ twin.S @ dense, rel=1e-9)
         expected = [twin.belief(key, group)[0] * x for key, x, group in row]
+        expected += (twin.m * dense).tolist()
         np.testing.assert_allclose(contributions[i], expected, rtol=1e-9, atol=1e-12)
     for group, (prior, *_) in twin.groups.items():
         assert learner.variance(group) == pytest.approx(prior, rel=1e-9)
 
 
 @settings(max_examples=12)
-@given(st.integers(0, 10**6), st.integers(0, 25))
-def test_it_learns_and_scores_as_plain_dictionaries_do(seed, rounds):
-    learner, twin, deck = taught(seed, rounds)
-    assert_alike(learner, twin, deck.deal(5))
+@given(st.integers(0, 10**6), st.integers(0, 25), st.sampled_from([0, 2, 5]))
+def test_it_learns_and_scores_as_a_plain_matrix_and_dictionaries_do(seed, rounds, dim):
+    learner, twin, deck = taught(seed, rounds, dim=dim)
+    assert_alike(learner, twin, deck, 5)
     assert (learner.used, learner.replaced) == (len(twin.columns), 0)
 
 
 def test_it_does_so_while_its_table_grows():
     learner, twin, deck = taught(5, 60, values=40)
     assert learner.used == len(twin.columns) > 400  # a table begins with fewer places
-    assert_alike(learner, twin, deck.deal(40))
+    assert_alike(learner, twin, deck, 40)
     consistent(learner)
 
 
+@pytest.mark.parametrize("forgetting", [0.0, 0.05])
+def test_a_dense_block_alone_is_the_laplace_approximation(forgetting):
+    rng, learner = np.random.default_rng(11), Blocks(penalty=0.3, forgetting=forgetting)
+    weights, inverse = np.zeros(5), np.eye(5) / 0.3
+    for _ in range(200):
+        rows, succeeded = rng.normal(size=(rng.integers(1, 5), 5)), bool(rng.random() < 0.5)
+        learner.observe(replace(single(0, count=len(rows)), dense=rows), succeeded)
+        kernels.laplace_cascade(weights, inverse, rows, succeeded, 0.3, forgetting)
+    np.testing.assert_allclose(learner.weights, weights, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(learner.inverse, inverse, rtol=1e-12, atol=1e-12)
+    assert np.array_equal(learner.inverse, learner.inverse.T)
+    assert learner.used == 0
+
+
 @settings(max_examples=12)
-@given(st.integers(0, 10**6), st.integers(0, 15), st.sampled_from([np.inf, 0.4, -50.0]))
-def test_the_best_rows_are_chosen_by_mean_and_bonus_up_to_the_ceiling(seed, rounds, ceiling):
-    learner, _, deck = taught(seed, rounds)
+@given(st.integers(0, 10**6), st.integers(0, 15), st.sampled_from([0, 3]))
+def test_the_best_rows_are_chosen_by_mean_and_the_bonuses_of_both_parts(seed, rounds, dim):
+    learner, _, deck = taught(seed, rounds, dim=dim)
     rows, bonus = deck.deal(6), deck.rng.normal(size=6)  # one of its own for each row
-    means, widths = learner.score(rows)
-    given = rows.arrays(), rows.plan[:3], learner.belief().table, bonus, ceiling
-    order, *found = kernels.greedy_sparse(*given, 4)
-    expected = np.minimum(means + bonus * widths, ceiling)
+    draws, belief = deck.rng.normal(size=6), learner.belief(dim)
+    means, squares, others = belief.parts(rows)
+    own = kernels.score_sparse(rows.arrays(), rows.plan[:3], belief.table)
+    given = own[0], own[1], draws**2 * others, bonus
+    columns, settings = rows.block(dim).T.copy(), (0.0, 0.0, np.zeros(dim, np.bool_), 0.5)
+    none = np.zeros(6, np.bool_)
+    order, dense, *found = choose_looking(columns, *belief[:2], none, settings, given, 4, 0)
+    expected = means + np.copysign(np.sqrt(bonus**2 * squares + draws**2 * others), bonus)
     assert order.tolist() == np.argsort(-expected, kind="stable")[:4].tolist()
-    np.testing.assert_array_equal(found, [means[order], expected[order]])
+    np.testing.assert_array_equal(dense, rows.block(dim)[order])
+    np.testing.assert_allclose(found, [means[order], expected[order]], rtol=1e-9, atol=1e-12)
 
 
 def test_all_entries_of_rows_are_those_of_the_plan_and_a_pair_turned_round_is_another():
@@ -214,7 +250,7 @@ def test_a_full_table_stays_as_large_as_it_may_be_and_replaces():
 
 
 def test_what_gives_way_is_the_column_in_reach_of_which_least_is_known():
-    learner = SparseLaplace(columns=256)
+    learner = Blocks(columns=256)
     size, home = 256, 200  # wraps around the end
     keys = [np.uint64(home + size * (i + 1)) for i in range(WINDOW + 1)]
     for i, key in enumerate(keys[:-1]):
@@ -231,14 +267,14 @@ def test_what_gives_way_is_the_column_in_reach_of_which_least_is_known():
     consistent(learner)
 
 
-def single(key, group=7):
-    """One row of one column."""
+def single(key, group=7, count=1):
+    """Rows of one column; of none if the key is 0."""
     one = np.zeros(1, np.int64)
     plan = Plan(one, one - 1, np.array([group], np.uint64), one, ((None, None),))
     context = np.empty(0, np.uint64), np.empty(0)
-    empty = np.empty((1, 0))
+    keys, empty = np.full((count, 1), key, np.uint64), np.empty((count, 0))
     return SparseRows(
-        Layout((), ()), np.array([[key]], np.uint64), np.ones((1, 1)), *context, empty, empty, plan
+        Layout((), ()), keys, np.ones((count, 1)), *context, empty, empty[:1], plan
     )
 
 
@@ -250,12 +286,12 @@ def test_a_row_wider_than_the_table_leaves_it_sound_and_padding_takes_no_place()
     keys = rng.integers(1, 2**64, (2, n), np.uint64)
     context, empty = (np.empty(0, np.uint64), np.empty(0)), np.empty((2, 0))
     rows = SparseRows(Layout((), ()), keys, np.ones((2, n)), *context, empty, empty[:1], plan)
-    learner = SparseLaplace(columns=256)
+    learner = Blocks(columns=256)
     for succeeded in (True, False):
         learner.observe(rows, succeeded)
         consistent(learner)
     assert learner.replaced > 0
-    learner, rows = SparseLaplace(), single(0)
+    learner, rows = Blocks(), single(0)
     rows.numbers[:] = 0.0
     learner.observe(rows, True)
     assert (learner.used, learner.updates) == (0, 1)
@@ -267,7 +303,7 @@ def test_a_row_wider_than_the_table_leaves_it_sound_and_padding_takes_no_place()
 
 @pytest.mark.parametrize("home", [0, 1, MAX_GROUPS - 1])
 def test_a_group_is_found_again_wherever_its_home_is(home):
-    learner = SparseLaplace()
+    learner = Blocks()
     keys = [home + MAX_GROUPS * (i + 1) for i in range(5)]
     for _ in range(3):
         for i, group in enumerate(keys):
@@ -292,7 +328,7 @@ def test_groups_beyond_the_limit_share_one_prior():
     assert len(set(own.tolist())) >= MAX_GROUPS // 2 - 1
     assert not shared.any()
     np.testing.assert_array_equal(join_groups(group_keys, variances, groups, counts), found)
-    learner, twin = SparseLaplace(), Plainly(1)
+    learner, twin = Blocks(), Plainly(1)
     learner._counts[1] = MAX_GROUPS // 2  # none is left
     for key in (3, 4, 3, 5):
         learner.observe(single(key, group=key), True)
@@ -304,7 +340,7 @@ def test_groups_beyond_the_limit_share_one_prior():
 
 
 def test_the_prior_of_a_group_stays_within_its_limits():
-    learner, twin = SparseLaplace(), Plainly(1)
+    learner, twin = Blocks(), Plainly(1)
     for t in range(300):
         for key, group, success in ((3, 7, True), (10 + t, 8, True), (5, 9, bool(t % 2))):
             rows = single(key, group)
@@ -321,7 +357,7 @@ def test_the_prior_of_a_group_stays_within_its_limits():
 
 @pytest.mark.parametrize("size", [1e-300, 1e-9, 1e3, 1e6])
 def test_rows_of_any_size_leave_a_finite_belief(size):
-    deck, learner = Deck(9), SparseLaplace()
+    deck, learner = Deck(9), Blocks()
     for t in range(40):
         rows = deck.deal(2)
         rows.numbers[:] *= size if t % 2 else 1.0

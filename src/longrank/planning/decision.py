@@ -1,7 +1,6 @@
 """One decision: scores, an order, its best length, and the receipt."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -153,7 +152,7 @@ def _decide_blocks(learner: Learner, dealt: Round, optimism: Optimism) -> Rankin
         *given, foresight, *table, bonuses, draws, last
     )
     order = chosen[:length]
-    best = replace(rows, keys=keys, numbers=own, raw=rows.raw[order], items=None)
+    best = rows.chosen(keys, own, order)
     if some is not None:
         chosen[:] = some[chosen]
     return _receipt(learner, dealt, order, filled, words=optimism.words, best=(best, added))

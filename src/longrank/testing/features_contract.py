@@ -11,7 +11,7 @@ from longrank.decision import Ranking
 from longrank.errors import BadFile, InvalidInput
 from longrank.features import Features, from_state
 from longrank.features.base import Encoded
-from longrank.learners import SparseLaplace
+from longrank.learners import Blocks
 from longrank.packing import pack, unpack
 from longrank.rows import MAX_ATOM, SparseRows
 from longrank.testing.rounds import RecordRounds
@@ -108,7 +108,7 @@ class FeaturesContract(AnyFeaturesContract):
 
 
 class SparseFeaturesContract(AnyFeaturesContract):
-    """The contract of feature maps for records, whose rows are sparse.
+    """The contract of feature maps for records, whose rows have a dense and a sparse part.
 
     Let ``make_features`` return a feature map for the records of :class:`RecordRounds`.
     """
@@ -116,20 +116,20 @@ class SparseFeaturesContract(AnyFeaturesContract):
     rounds = RecordRounds
     records: ClassVar[Any] = RecordRounds.items
 
-    def taught(self) -> tuple[Any, SparseLaplace]:
+    def taught(self) -> tuple[Any, Blocks]:
         """Return a map that observed some rounds, and a learner of its rows."""
         features: Any = self.make_features()
-        learner = SparseLaplace()
+        learner = Blocks()
         for t in range(12):
             self.learn(features, learner, t)
         return features, learner
 
-    def learn(self, features: Any, learner: SparseLaplace, t: int) -> None:
+    def learn(self, features: Any, learner: Blocks, t: int) -> None:
         """Observe all candidates of round t; every third round the last one succeeds."""
         rows = features.rows(self.encoded(features, t))
         if len(rows):
             learner.observe(rows, t % 3 == 0)
-            features.observe(rows)
+            features.observe(rows, features.carried(self.encoded(features, t)))
 
     def encoded(self, features: Any, t: int) -> Encoded:
         records = self.rounds.candidates(t, np.random.default_rng([2021, t]))
@@ -164,17 +164,19 @@ class SparseFeaturesContract(AnyFeaturesContract):
             assert len(features.rows(candidates)) == 0
 
     def test_what_is_not_records_is_refused(self) -> None:
-        others: list[Any] = [3.0, [{"id": "a"}, 3.0], np.eye(3), "name", {"id": "a"}]
+        others: list[Any] = [3.0, [{"id": "a"}, 3.0], [[1.0], [1.0, 2.0]], "name", {"id": "a"}]
         for bad in others:
-            with pytest.raises(InvalidInput, match=r"^candidates must be records: "):
+            with pytest.raises(InvalidInput, match=r"^candidates must be an array of numbers, a l"):
                 self.make_features().encode(bad, None)
+        with pytest.raises(InvalidInput, match=r"^candidates must be records, as those that it "):
+            self.taught()[0].encode(np.eye(3), None)
 
     def test_only_observing_changes_it_and_a_view_stays_as_it_was(self) -> None:
         features, _ = self.taught()
         before, view = pack(features.saved()), features.view()
         candidates = self.encoded(features, 13)
         assert pack(features.saved()) == before
-        features.observe(features.rows(candidates))
+        features.observe(features.rows(candidates), features.carried(candidates))
         assert pack(features.saved()) != before
         assert pack(view.saved()) == before
 
@@ -182,10 +184,13 @@ class SparseFeaturesContract(AnyFeaturesContract):
         features, learner = self.taught()
         candidates, order = self.encoded(features, 13), np.array([2, 0])
         rows = features.along(candidates, order)
-        names = features.name(candidates, order, rows, learner.belief().contributions(rows))
-        ranking = Ranking.from_buffer(order, np.zeros(3 * 2 + 1), 0, names)
+        assert rows.dim == features.block > 0
+        added = learner.belief(rows.dim).contributions(rows, *features.labels(candidates))
+        names = features.name(candidates, order, rows, added)
+        numbers = np.concatenate([np.zeros(3 * 2 + 1), rows.dense.ravel()])
+        ranking = Ranking.from_buffer(order, numbers, rows.dim, names)
         again = Ranking.from_bytes(ranking.to_bytes())
-        features.observe(rows)
+        features.observe(rows, features.carried(candidates))
         for each in (ranking, again):
             found = features.recall(each, 2)
             assert found == rows
@@ -201,5 +206,5 @@ class SparseFeaturesContract(AnyFeaturesContract):
             one, other = (each.rows(self.encoded(each, t)) for each in (features, again))
             assert one == other
             self.learn(features, learner, t)
-            self.learn(again, SparseLaplace(), t)
+            self.learn(again, Blocks(), t)
         assert pack(again.saved()) == pack(features.saved())

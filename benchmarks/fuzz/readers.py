@@ -97,8 +97,8 @@ def examples() -> dict:
         "ridge": longrank.UCB(Ridge(4), features=longrank.Coverage(np.eye(4)), exploration=0.1),
         "oracle": longrank.Oracle([1.0, 0.5, -1.0, 0.0]),
         "records": recommended(),
-        "records-ucb": longrank.UCB(longrank.SparseLaplace(), exploration=0.1, probing=True),
-        "records-pl": PlackettLuce(longrank.SparseLaplace(), temperature=0.5, rng=2),
+        "records-ucb": longrank.UCB(longrank.Blocks(), exploration=0.1, probing=True),
+        "records-pl": PlackettLuce(longrank.Blocks(), temperature=0.5, rng=2),
         "polynomial": longrank.Thompson(Laplace(15), features=longrank.Polynomial(2), rng=3),
         "mixture": longrank.UCB(
             Laplace(2),

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import EpsilonGreedy, Outcome, Payoffs, Policy, Schema, SparseLaplace, Text
+from longrank import Blocks, EpsilonGreedy, Outcome, Payoffs, Policy, Schema, Text
 from longrank import recommended as make_recommended
 from longrank.datasets import Questions
 
@@ -107,7 +107,7 @@ def sorted_by_probability(game: Game) -> list[Order]:
 
 def epsilon_greedy(game: Game) -> list[Order]:
     """A rate for each model and one random sequence in twenty; otherwise the best plan."""
-    policy = EpsilonGreedy(SparseLaplace(), epsilon=0.05, rng=game.seed)
+    policy = EpsilonGreedy(Blocks(), epsilon=0.05, rng=game.seed)
     return _live(game, policy, (), game.candidates)
 
 

@@ -3,6 +3,7 @@
     python benchmarks/quality/contest.py                    # half of the tasks, to choose on
     python benchmarks/quality/contest.py --half report      # the other half: look once
     python benchmarks/quality/contest.py --half report --players rivals    # to prepare that
+    python benchmarks/quality/contest.py --doors    # ours: as arrays, as fields, as embeddings
 
 Prints a table and draws a picture (``--image``). Every result is appended to a file, and a second
 call plays only what is missing there: rivals play once, ``recommended`` again whenever longrank's
@@ -25,7 +26,7 @@ from typing import Any
 
 import sets
 from joblib import Parallel, delayed
-from players import RECOMMENDED, TREES, Settings, compete, rivals, settings
+from players import DOORS, RECOMMENDED, TREES, Settings, compete, rivals, settings
 from rich.console import Console
 from rich.progress import Progress
 from table import Scores, print_tables
@@ -49,14 +50,14 @@ def code_version() -> str:
 def key(job: Job, version: str) -> str:
     """What a result is found by."""
     name, own, cell = job
-    code = version if name == RECOMMENDED else None
+    code = version if name.startswith(RECOMMENDED) else None
     return json.dumps({"player": name, "settings": own, **asdict(cell), "version": code})
 
 
 def jobs(half: str, tasks: Iterable[str], seeds: int, names: list[str]) -> Iterator[Job]:
     """Everything that is to be played, the same rounds one after the other."""
     for task in tasks:
-        able = [RECOMMENDED, *rivals(task)]
+        able = [RECOMMENDED, *rivals(task), *([] if task in WORLDS else DOORS)]
         for name in (name for name in names if name in able):
             played = cells(half, [task], TREE_SEEDS if name in TREES else seeds)
             yield from ((name, own, cell) for cell in played for own in settings(name))
@@ -137,11 +138,30 @@ def gathered(played: Iterable[Job], results: dict[str, dict[str, Any]], version:
     return scores
 
 
+def print_doors(scores: Scores) -> None:
+    """Print how far each form of the candidates is behind the best, on average and at most."""
+    behind: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for (task, *_), players in scores.items():
+        means = {}
+        for door, settings_of in players.items():
+            (seeds,) = settings_of.values()
+            means[door] = sum(score for score, _ in seeds.values()) / len(seeds)
+        for door, mean in means.items():
+            behind[door][task].append(max(means.values()) - mean)
+    print("| candidates as | behind the best form: mean over data sets | largest of a data set |")
+    print("|---|--:|--:|")
+    for door, tasks in behind.items():
+        means_of = [sum(each) / len(each) for each in tasks.values()]
+        form = door.partition(", ")[2] or "arrays"
+        print(f"| {form} | {sum(means_of) / len(means_of):.4f} | {max(means_of):.4f} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--half", choices=(sets.CHOOSE, sets.REPORT), default=sets.CHOOSE)
     parser.add_argument("--sets", nargs="+", metavar="TASK", help="data sets and worlds")
     parser.add_argument("--players", nargs="+", help="their names, or rivals; by default all")
+    parser.add_argument("--doors", action="store_true", help="compare the forms of candidates")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--results", type=Path, default=RESULTS)
@@ -153,7 +173,7 @@ def main() -> None:
         parser.error(f"not in this half: {', '.join(sorted(unknown))}; known: {', '.join(known)}")
     tasks = present(asked.sets or known)
     everybody = list(dict.fromkeys(name for task in tasks for name in rivals(task)))
-    names = asked.players or [RECOMMENDED, *everybody]
+    names = asked.players or [RECOMMENDED, *(DOORS if asked.doors else everybody)]
     names = everybody if names == ["rivals"] else names
     version = code_version()
     wanted = list(jobs(asked.half, tasks, asked.seeds, names))
@@ -162,6 +182,9 @@ def main() -> None:
     failures = play(todo, asked.results, version, asked.jobs)
     for failure in sorted(failures):
         print(f"left out: {failure}", file=sys.stderr)
+    if asked.doors:
+        print_doors(gathered(wanted, read(asked.results), version))
+        return
     shown = jobs(asked.half, tasks, asked.seeds, list(dict.fromkeys([*names, *everybody])))
     print_tables(gathered(shown, read(asked.results), version), asked.image)
 

@@ -185,6 +185,26 @@ class Forest(Refitted):
         return np.mean([each.tree_.predict(rows)[:, 1] for each in trees], axis=0)
 
 
+class Records(Player):
+    """``recommended()`` with the rows as dictionaries: a field per column, or one embedding."""
+
+    def __init__(self, dim: int, seed: int, door: str) -> None:
+        self.policy, self.door = recommended(rng=seed), door
+        self.columns = [f"x{j}" for j in range(dim)]
+
+    def rank(self, items: Items, payoffs: Payoffs) -> np.ndarray:
+        rows = items.tolist()
+        if self.door == "fields":
+            records = [dict(zip(self.columns, row, strict=True)) for row in rows]
+        else:
+            records = [{"x": row} for row in rows]
+        self.ranking = self.policy.rank(records, payoffs)
+        return self.ranking.order
+
+    def learn(self, items: Items, order: np.ndarray, outcome: Outcome) -> None:
+        self.policy.learn(self.ranking, outcome)
+
+
 def grid(**axes: list[Any]) -> list[Settings]:
     return [dict(zip(axes, point, strict=True)) for point in itertools.product(*axes.values())]
 
@@ -208,6 +228,10 @@ TREES: dict[str, tuple[Callable[..., Player], list[Settings]]] = {
     "boosted trees": (Boosted, grid(view=["raw"], epsilon=[0.05])),
     "forest": (Forest, grid(view=["raw"], epsilon=[0.05])),
 }
+DOORS: dict[str, tuple[Callable[..., Player], list[Settings]]] = {
+    f"{RECOMMENDED}, {door}": (Records, grid(view=["raw"], door=[door]))
+    for door in ("fields", "embedding")
+}
 RIVALS = [*PAPER, *OTHERS, *TREES]
 
 
@@ -218,7 +242,7 @@ def rivals(task: str) -> list[str]:
 
 def settings(name: str) -> list[Settings]:
     """The settings of a player; ours has none, and those for records were tuned elsewhere."""
-    return PAPER.get(name) or (OTHERS | TREES).get(name, (None, [{}]))[1]
+    return PAPER.get(name) or (OTHERS | TREES | DOORS).get(name, (None, [{}]))[1]
 
 
 def compete(name: str, own: Settings, cell: Cell) -> tuple[float, float]:
@@ -226,9 +250,9 @@ def compete(name: str, own: Settings, cell: Cell) -> tuple[float, float]:
     if cell.task in fields.WORLDS:
         return fields.compete(name, cell.task, cell.seed)
     settings = dict(own)
-    if name in OTHERS or name in TREES:
+    if name in OTHERS | TREES | DOORS:
         stream = cell.stream(settings.pop("view"))
-        player = (OTHERS | TREES)[name][0](stream.items.shape[1], cell.seed, **settings)
+        player = (OTHERS | TREES | DOORS)[name][0](stream.items.shape[1], cell.seed, **settings)
         rewards, lengths = play(player, stream, cell.payoffs)
     else:
         policy, stream = prepared(name, settings, cell)
@@ -241,7 +265,7 @@ def prepared(name: str, settings: Settings, cell: Cell) -> tuple[Policy, Stream]
     """Make a policy of longrank, and the rounds as it needs to see them."""
     if name == RECOMMENDED:
         stream = cell.stream()
-        policy = recommended(dim=stream.items.shape[1])
+        policy = recommended(rng=cell.seed)
         return policy, stream if takes(policy, stream) else cell.stream("scaled")
     stream = cell.stream(settings.pop("view"))
     offered: dict[str, Any] = {

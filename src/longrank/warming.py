@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from longrank.decision import Outcome
-from longrank.features import Coverage
+from longrank.features import Coverage, Records
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy, named
 from longrank.policies.registry import get, names
@@ -44,7 +44,9 @@ def _items(candidates: int, columns: int | None) -> Any:
 def columns_of(policy: Policy) -> int | None:
     """Return the length of an item that a policy takes; None if candidates are records."""
     features = getattr(policy, "features", None)
-    if features is None or features.sparse:
+    if isinstance(features, Records) and features.dim is None:
+        features = None if features.schema.dense else features.numbers  # it learned from arrays
+    if features is None:
         return None
     if isinstance(features, Coverage):
         return int(getattr(features.topics, "columns", DIM))

@@ -1,15 +1,17 @@
 """Every learner keeps the contract of learners."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit, ndtr
 
 from every_part import LEARNERS
-from longrank import LOGISTIC, PROBIT, MaximumLikelihood, OnlineNewton, Ridge, SparseLaplace
+from longrank import LOGISTIC, PROBIT, Blocks, MaximumLikelihood, OnlineNewton, Ridge
 from longrank.learners import from_state
 from longrank.packing import pack, unpack
 from longrank.testing import LearnerContract, SparseLearnerContract
-from longrank.testing.learner_contract import history, teach
+from longrank.testing.learner_contract import history, sparse, teach
 
 
 class TestLearners(LearnerContract):
@@ -18,10 +20,18 @@ class TestLearners(LearnerContract):
         self.make_learner = LEARNERS[request.param]
 
 
-class TestSparseLaplace(SparseLearnerContract):
+class TestBlocks(SparseLearnerContract):
     @pytest.fixture(autouse=True, params=[256, 1 << 18])
     def _each(self, request):
-        self.make_learner = lambda: SparseLaplace(columns=request.param, max_budget=9)
+        self.make_learner = lambda: Blocks(columns=request.param, max_budget=9)
+
+
+class TestBlocksWithNumbers(SparseLearnerContract):
+    def rows(self, numbers):
+        return replace(sparse(numbers), dense=numbers)
+
+    def make_learner(self):
+        return Blocks(penalty=0.3, forgetting=0.01)
 
 
 def revived(learner):

@@ -154,7 +154,7 @@ def test_a_belief_or_a_count_that_cannot_be_is_refused():
 def test_a_table_or_a_schema_whose_parts_do_not_fit_is_refused():
     policy, _ = taught("records/recommended")
     for change in TABLES:
-        refuse(changed(policy, lambda state, c=change: c(state["learner"])), "SparseLaplace")
+        refuse(changed(policy, lambda state, c=change: c(state["learner"])), "Blocks")
     for change in SIDES:
         data = changed(policy, lambda s, c=change: c(s["features"]["schema"]["sides"]["candidate"]))
         refuse(data, "schema")

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from longrank import Outcome, Payoffs, recommended
+from longrank import LCB, Outcome, Payoffs, recommended
 from longrank.kernels.foresight import foresee
-from longrank.kernels.looks import choose_looking, count_contenders
+from longrank.kernels.looks import choose_looking, count_contenders, no_sparse
 from longrank.kernels.screening import screen_looking
 from longrank.kernels.tabular import expand_columns, expand_rows
 from longrank.planning import contenders
@@ -24,7 +24,7 @@ def learned(seed: int = 0, rounds: int = 40):
         wins = items[ranking.order, 0] > 0.5
         tried = int(np.argmax(wins)) + 1 if wins.any() else len(ranking)
         policy.learn(ranking, Outcome(tried, bool(wins.any())))
-    assert policy.features.settled
+    assert policy.features.numbers.settled
     return policy
 
 
@@ -35,8 +35,13 @@ def candidates(rng, count):
     return items
 
 
+def numbers(policy, items):
+    """What becomes the dense block of some candidates."""
+    return policy.features.encode(items).numbers
+
+
 def optimism(policy, bonus=None, wide=1.5):
-    marks = policy.features.encode(np.empty((0, policy.features.dim)), None).marks
+    marks = numbers(policy, np.empty((0, policy.features.dim))).marks
     return policy.bonus if bonus is None else bonus, wide, marks, policy.learner.prior
 
 
@@ -45,19 +50,23 @@ def policy():
     return learned()
 
 
+@pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("foresight", [0, 2, 5])
-def test_lazy_widths_choose_what_all_exact_widths_choose(policy, foresight):
+@pytest.mark.parametrize("bonus", [0.5, -0.5])
+def test_lazy_widths_choose_what_all_exact_widths_choose(policy, bonus, foresight, sparse):
     rng = np.random.default_rng(1)
     weights, inverse = policy.learner.weights, policy.learner.inverse
     for _ in range(20):
-        prepared = policy.features.encode(candidates(rng, 60), None)
+        prepared = numbers(policy, candidates(rng, 60))
         columns, none = expand_columns(prepared.items, prepared.view), np.zeros(60, np.bool_)
-        settings = optimism(policy, 0.5, 3.0)
-        found = choose_looking(columns, weights, inverse, none, settings, 5, foresight)
+        settings, more = optimism(policy, bonus, 3.0), no_sparse(60, bonus)
+        if sparse:
+            more = rng.normal(size=60), rng.random(60), rng.random(60), bonus * rng.random(60)
+        found = choose_looking(columns, weights, inverse, none, settings, more, 5, foresight)
         squares = np.einsum("ji,jk,ki->i", columns, inverse, columns)
-        exact, bonuses = np.ones(60, np.bool_), np.full(60, 0.5)
-        means = weights @ columns
-        all_exact = foresee(columns, means, squares, exact, inverse, bonuses, 5, foresight)
+        exact, (means, others, added, bonuses) = np.ones(60, np.bool_), more
+        pool = columns, means + weights @ columns, squares, exact, bonuses, others, added
+        all_exact = foresee(pool, inverse, 5, foresight)
         assert np.array_equal(found[0], all_exact[0])
         for one, other in zip(found[1:], all_exact[1:], strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
@@ -66,16 +75,18 @@ def test_lazy_widths_choose_what_all_exact_widths_choose(policy, foresight):
 def test_of_many_the_best_by_exact_scores_are_foreseen(policy):
     rng = np.random.default_rng(5)
     weights, inverse = policy.learner.weights, policy.learner.inverse
-    for bonus in (0.0, 0.2, 2.0):
-        prepared = policy.features.encode(candidates(rng, 400), None)
+    for bonus in (0.0, 0.2, 2.0, -0.5):
+        prepared = numbers(policy, candidates(rng, 400))
         columns, none = prepared.rows.T.copy(), np.zeros(400, np.bool_)
         settings = optimism(policy, bonus, 3.0)
-        found = choose_looking(columns, weights, inverse, none, settings, 5, 5)
+        more = no_sparse(400, bonus)
+        found = choose_looking(columns, weights, inverse, none, settings, more, 5, 5)
         means, squares = weights @ columns, np.einsum("ji,jk,ki->i", columns, inverse, columns)
         best = np.sort(np.argsort(-means - bonus * np.sqrt(squares))[: count_contenders(5)])
         given = np.ascontiguousarray(columns[:, best]), means[best], squares[best]
-        ones = np.ones(len(best), np.bool_), inverse, np.full(len(best), bonus)
-        expected = foresee(*given, *ones, 5, 5)
+        _, nothing, _, bonuses = no_sparse(len(best), bonus)
+        pool = *given, np.ones(len(best), np.bool_), bonuses, nothing, nothing
+        expected = foresee(pool, inverse, 5, 5)
         assert np.array_equal(found[0], best[expected[0]])
         np.testing.assert_allclose(found[3], expected[3], rtol=1e-9, atol=1e-9)
 
@@ -83,11 +94,12 @@ def test_of_many_the_best_by_exact_scores_are_foreseen(policy):
 def assert_all_would_be_chosen_alike(policy, items, payoffs):
     """A proposal is what comes of choosing among all, none of them screened out."""
     ranking = policy.propose(items, payoffs, rng=3, probe=False)
-    columns = policy.features.encode(items, None).rows.T.copy()
-    looks = _look(np.random.default_rng(3), len(items))
-    belief = policy.learner.weights, policy.learner.inverse
+    columns = numbers(policy, items).rows.T.copy()
+    size, belief = len(items), (policy.learner.weights, policy.learner.inverse)
+    looks = np.zeros(size, np.bool_) if policy.rng is None else _look(np.random.default_rng(3), size)
+    settings, more = optimism(policy), no_sparse(size, policy.bonus)
     order, rows, *_ = choose_looking(
-        columns, *belief, looks, optimism(policy), payoffs.budget, policy.foresight
+        columns, *belief, looks, settings, more, payoffs.budget, policy.foresight
     )
     assert len(ranking)
     assert np.array_equal(ranking.order, order[: len(ranking)])
@@ -100,6 +112,8 @@ def test_screening_many_candidates_changes_nothing(policy, monkeypatch, tied):
     monkeypatch.setattr(contenders, "TIED", tied)  # with 200, as if bounds left too many
     items = candidates(np.random.default_rng(2), 3_000).astype(np.float32)
     assert_all_would_be_chosen_alike(policy, items, PAYOFFS)
+    cautious = LCB(policy.learner, features=policy.features, caution=0.5, foresight=3)
+    assert_all_would_be_chosen_alike(cautious, items, PAYOFFS)
 
 
 @pytest.mark.parametrize("size", [0.05, 5.0])  # with products that matter little, and much
@@ -110,7 +124,7 @@ def test_screening_wide_candidates_changes_nothing(monkeypatch, size):
     for _ in range(20):
         ranking = policy.rank(rng.normal(size=(40, 20)), payoffs)
         policy.learn(ranking, Outcome(min(1, len(ranking)), False))
-    assert policy.features.settled
+    assert policy.features.numbers.settled
     weights = policy.learner.weights
     weights[:] = rng.normal(size=len(weights))
     weights[policy.features.dim + 1 :] *= size
@@ -120,7 +134,7 @@ def test_screening_wide_candidates_changes_nothing(monkeypatch, size):
 
 def test_screening_keeps_few_of_many(policy):
     rng = np.random.default_rng(4)
-    prepared = policy.features.encode(candidates(rng, 5_000), None)
+    prepared = numbers(policy, candidates(rng, 5_000))
     few = count_contenders(5)
     best, some, bounds = screen_looking(
         prepared.items,
@@ -138,7 +152,7 @@ def test_screening_keeps_few_of_many(policy):
 
 
 def test_rows_and_columns_are_the_same_numbers_whatever_stands_beside_them(policy):
-    prepared = policy.features.encode(candidates(np.random.default_rng(6), 450), None)
+    prepared = numbers(policy, candidates(np.random.default_rng(6), 450))
     columns = expand_columns(prepared.items, prepared.view)
     assert expand_rows(prepared.items, prepared.view).tobytes() == columns.T.tobytes()
     alone = expand_columns(prepared.items[7:8], prepared.view)

@@ -7,7 +7,7 @@ import pytest
 from plain_evidence import plain_evidence
 from small_world import FREE, JUDGED, PAYOFFS, PRICED, chance, greedy, logged, payments
 
-from longrank import UCB, Random, SparseLaplace, named
+from longrank import UCB, Blocks, Random, named
 from longrank.jobs import Jobs
 from longrank.logs import History, fit
 from longrank.logs.evaluation.details import raise_costs
@@ -79,7 +79,7 @@ def test_under_a_change_it_is_that_of_the_changed_log(change):
 def test_it_is_where_candidates_are_records(real):
     history = History(payments(80, real=real, fewer=True)[1])
     model = fit(history)
-    certain = UCB(SparseLaplace(), exploration=0.1)
+    certain = UCB(Blocks(), exploration=0.1)
     for policy in (Random(rng=0), certain, named("plackett-luce", rng=1)):
         assert_equal(gather(policy, history, model), history, model, policy)
 

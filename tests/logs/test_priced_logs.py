@@ -5,13 +5,13 @@ import pytest
 from small_world import FORMS, FREE, PRICED, ROUTES, TWO, call, chance, logged, payments
 
 from longrank import (
+    Blocks,
     InvalidInput,
     Outcome,
     Payoffs,
     PlackettLuce,
     Random,
     Schema,
-    SparseLaplace,
     recommended,
 )
 from longrank.logs import History, check, evaluate, fit, learn_from, record, report, write
@@ -159,7 +159,7 @@ def test_a_log_that_prices_none_of_its_candidates_is_read_as_before():
 
 def test_a_policy_is_told_the_patience_that_it_was_told_online():
     payoffs, records = Payoffs.linear(2, attempt_cost=0.01).patient(0.3), [{"id": n} for n in "abc"]
-    policy, rows = PlackettLuce(SparseLaplace(), temperature=0.2, rng=1), []
+    policy, rows = PlackettLuce(Blocks(), temperature=0.2, rng=1), []
     for t in range(30):
         ranking = policy.rank(records, payoffs)
         known = policy.propensities(records, payoffs, ranking.order)

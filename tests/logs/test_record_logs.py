@@ -12,6 +12,7 @@ from small_world import FORMS, call, written
 from typer.testing import CliRunner
 
 from longrank import (
+    Blocks,
     InvalidInput,
     Number,
     Outcome,
@@ -19,7 +20,6 @@ from longrank import (
     PlackettLuce,
     Random,
     Schema,
-    SparseLaplace,
     cli,
     packing,
     recommended,
@@ -36,7 +36,7 @@ ROUTES = [
 
 
 def chance(seed=0):
-    return PlackettLuce(SparseLaplace(), temperature=1.0, rng=seed)
+    return PlackettLuce(Blocks(), temperature=1.0, rng=seed)
 
 
 def lived(policy, rounds=40, *, learns=True, seed=0):

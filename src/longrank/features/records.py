@@ -1,5 +1,6 @@
 """Candidates of any form: names, records, frames and arrays, with their shared context."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -7,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longrank import checks
+from longrank import checks, kernels
 from longrank.arrays import Flags, Indices, Matrix
 from longrank.contents import PART, optional, whole
 from longrank.decision import Ranking
@@ -62,7 +63,7 @@ class RecordRound:
     def along(self, order: Indices) -> SparseRows:
         """Return the rows of some candidates, with the dense block."""
         rows = self.rows.take(order)
-        return rows if self.numbers is None else replace(rows, dense=self.numbers.along(order))
+        return rows if self.numbers is None else rows.with_block(self.numbers.along(order))
 
 
 class Records(Features):
@@ -111,13 +112,14 @@ class Records(Features):
         records = None if isinstance(items, np.ndarray) else as_records(items)
         if context is not None and not isinstance(context, Mapping):
             raise InvalidInput("context", "be a dictionary", type(context).__name__)
-        if records is None or (not records and self.dim is not None):
-            if not context:
+        arrays = self.numbers is not None and not self._known
+        if records is None or (arrays and not records):
+            if not context and not self._known:
                 return self._encode_array(items)
-            array = self._checked(items)
-            records = [{ARRAY: row} for row in array.tolist()]
-        elif self.dim is not None:
-            rule = f"be an array of {self.dim} numbers for each candidate, since dim was given"
+            records = [{ARRAY: row} for row in self._checked(items).tolist()]
+        elif self.numbers is not None and arrays:
+            why = "as those that it learned from" if self.dim is None else "since dim was given"
+            rule = f"be an array of {self.numbers.dim} numbers for each candidate, {why}"
             raise InvalidInput("candidates", rule, "records")
         check_ids(records)
         shared = {} if context is None else context
@@ -126,13 +128,15 @@ class Records(Features):
 
     def _encode_array(self, items: ArrayLike) -> RecordRound:
         array = self._checked(items)
-        tabular = Tabular(max(array.shape[1], 1)) if self.numbers is None else self.numbers
-        return RecordRound(None, {}, _no_atoms(len(array)), tabular.encode(array))
+        tabular, dim = self.numbers, array.shape[1]
+        if tabular is None and dim:
+            tabular = Tabular(dim)
+        numbers = None if tabular is None else tabular.encode(array)
+        return RecordRound(None, {}, _no_atoms(len(array)), numbers)
 
     def _checked(self, items: ArrayLike) -> NDArray[np.floating]:
         """Return candidates as an array, if they may be one."""
-        known = self._known
-        if known and set(self.schema.sides["candidate"].known) != {ARRAY}:
+        if self._known - {ARRAY}:
             rule = "be records, as those that it learned from: dictionaries, names or a frame"
             raise InvalidInput("candidates", rule, type(items).__name__)
         try:
@@ -140,11 +144,12 @@ class Records(Features):
         except InvalidInput as error:
             rule = "be an array of numbers, a list of dictionaries or names, or a frame"
             raise InvalidInput("candidates", rule, type(items).__name__) from error
-        wanted = self.dim
-        if self.numbers is not None and not known:
-            wanted = self.numbers.dim
+        wanted = self.dim if self.numbers is None else self.numbers.dim
         if wanted is not None and len(array) and array.shape[1] != wanted:
             raise InvalidInput("items", f"have {wanted} columns", array.shape[1])
+        row, square = kernels.worst_row(array)
+        if not square < math.inf:
+            checks.rows(array, row, square, unit=False)
         return array if len(array) or wanted is None else np.empty((0, wanted))
 
     def _block(self, rows: SparseRows) -> Numbers | None:
@@ -165,7 +170,7 @@ class Records(Features):
 
     def rows(self, candidates: RecordRound) -> Any:
         numbers = candidates.numbers
-        return candidates.rows if numbers is None else replace(candidates.rows, dense=numbers.rows)
+        return candidates.rows if numbers is None else candidates.rows.with_block(numbers.rows)
 
     def price(self, candidates: RecordRound, payoffs: Payoffs) -> Payoffs:
         """Return the payoffs of a round, with the costs and values in its records."""
@@ -222,32 +227,39 @@ class Records(Features):
     def recall(self, ranking: Ranking, count: int) -> Any:
         rows = ranking.rows(count)
         given = isinstance(rows, SparseRows)
-        arrays = self.dim is not None or (self.numbers is not None and not self.schema.dense)
-        if len(ranking) and ((given and arrays) or (not given and self._known)):
-            rule = f"be of {_FORMS[arrays]}, as the candidates that this policy learned from"
-            raise InvalidInput("ranking", rule, f"one of {_FORMS[not given]}")
+        arrays = not given or {field.name for field in rows.layout.candidate} == {ARRAY}
+        knows = self._known or ({ARRAY} if self.numbers is not None else set())
+        if len(ranking) and knows and (knows - {ARRAY} if arrays else not self._known):
+            rule = f"be of {_FORMS[not arrays]}, as the candidates that this policy learned from"
+            raise InvalidInput("ranking", rule, f"one of {_FORMS[arrays]}")
         if not given:
-            rows = replace(_no_atoms(count), dense=rows)
-        layout, numbers, wanted = rows.layout, self.numbers, self.schema.dense
-        if given and wanted and layout.dense != wanted:
-            rows = replace(rows, dense=_moved(rows, wanted, count))
-        elif numbers is not None and len(ranking) and not numbers.dim < rows.dim <= numbers.length:
-            rule = f"have rows of {numbers.length} numbers, as this policy makes them"
-            raise InvalidInput("ranking", rule, rows.dim)
+            rows = _no_atoms(count).with_block(rows)
+        numbers, wanted = self.numbers, self.schema.dense
+        if given and wanted is not None and rows.layout.dense != wanted:
+            rows = _moved(rows, wanted)
+        elif numbers is not None and len(ranking):
+            sample = ranking.sample
+            if not numbers.dim < rows.dim <= numbers.length:
+                rule = f"have rows of {numbers.length} numbers, as this policy makes them"
+                raise InvalidInput("ranking", rule, rows.dim)
+            if sample is not None and sample.shape[1] != numbers.dim:
+                rule = f"carry candidates of {numbers.dim} columns"
+                raise InvalidInput("ranking", rule, sample.shape[1])
         return self.schema.planned(rows) if given else rows
 
     @property
-    def _known(self) -> bool:
-        """Whether it learned from records."""
-        return bool(self.schema.sides["candidate"].known)
+    def _known(self) -> set[str]:
+        """The fields that it learned from; none where candidates were arrays without a context."""
+        return set(self.schema.sides["candidate"].known)
 
     def observe(self, rows: Any, carried: Matrix | None = None) -> None:
         self.schema.observe(rows)
         if self.numbers is None and rows.dim:
             dense = self.schema.dense
             self.numbers = self._tabular(dense) if dense else Tabular(rows.dim - 1)
-        if self.numbers is not None and carried is not None:
-            self.numbers.take(carried)
+        numbers = self.numbers
+        if numbers is not None and carried is not None and carried.shape[1] == numbers.dim:
+            numbers.take(carried)
 
     def view(self) -> Self:
         viewed = object.__new__(type(self))
@@ -286,21 +298,24 @@ def _no_atoms(size: int) -> SparseRows:
     return SparseRows(_NO_FIELDS, keys, none, *shared, none, np.empty((1, 0)), _NO_ENTRIES)
 
 
-def _moved(rows: SparseRows, wanted: tuple[Slot, ...], count: int) -> Matrix:
-    """Return the dense block of a receipt that was made before its fields were settled."""
-    moved = np.zeros((count, sum(field.numbers for field in wanted) + 1))
+def _moved(rows: SparseRows, wanted: tuple[Slot, ...]) -> SparseRows:
+    """Return the rows of a receipt that was made before the fields of the block were settled."""
+    before = rows.layout.dense
+    rows = replace(rows, layout=rows.layout._replace(dense=wanted))
+    if not wanted:
+        return replace(rows, dense=None)
     starts, at = {}, 0
-    for field in rows.layout.dense:
+    for field in before:
         starts[field] = at
         at += field.numbers
-    place = 0
-    for field in wanted:
-        if field in starts and rows.dense is not None:
-            own = slice(starts[field], starts[field] + field.numbers)
-            moved[:, place : place + field.numbers] = rows.dense[:, own]
-        place += field.numbers
-    moved[:, -1] = 1.0
-    return moved
+    own = rows.block(at + 1)
+    parts = [
+        own[:, starts[field] : starts[field] + field.numbers]
+        if field in starts
+        else np.zeros((len(rows), field.numbers))
+        for field in wanted
+    ]
+    return rows.with_block(np.concatenate([*parts, np.ones((len(rows), 1))], axis=1))
 
 
 def _copy_lists(fields: Iterable[Slot], records: list[dict[str, Any]]) -> None:

@@ -31,12 +31,15 @@ def count_contenders(count: int) -> int:
 
 @compiled
 def pool_of(columns: Matrix, weights: Vector, optimism: Optimism, sparse: Sparse) -> Pool:
-    """Compute means, and bound the squares of widths. O(n d)."""
+    """Compute means, and bound the squares of widths. O(n d).
+
+    From above, or by 0 where the bonus is negative: so no score is above that of its bound.
+    """
     prior, n = optimism[3], columns.shape[1]
     means, squares, exact = sparse[0].copy(), np.zeros(n), np.full(n, columns.shape[0] == 0)
     outline_columns(columns, weights, means, squares)
     for i in range(n):
-        squares[i] *= _ROUNDING / prior
+        squares[i] *= _ROUNDING / prior if sparse[3][i] >= 0.0 else 0.0
     return columns, means, squares, exact, sparse[3].copy(), sparse[1], sparse[2]
 
 
@@ -108,6 +111,11 @@ def choose_looking(
     """
     n, few = columns.shape[1], count_contenders(count)
     pool, some = pool_of(columns, weights, optimism, sparse), np.arange(n)
+    if columns.shape[0] == 0:  # nothing to look at, or to foresee
+        scores = np.empty(n)
+        fill_scores(pool, scores)
+        order = top(scores, count)
+        return order, np.empty((count, 0)), take(pool[1], order), take(scores, order)
     widen(pool, inverse, looks, optimism)
     if n > few:
         _tighten(pool, inverse, few)
@@ -145,9 +153,9 @@ def _tighten(pool: Pool, inverse: Matrix, few: int) -> None:
 
     First those of the best means, whose scores then rule out most of the others.
     """
-    columns, means, squares, exact, _, _, _ = pool
+    means, exact = pool[1], pool[3]
     certain, scores = exact.copy(), np.empty(means.shape[0])
-    _tighten_some(columns, top(means, few), squares, inverse, certain)
+    _tighten_some(pool, top(means, few), inverse, certain)
     fill_scores(pool, scores)
     bar = math.inf
     for item in range(scores.shape[0]):
@@ -158,14 +166,13 @@ def _tighten(pool: Pool, inverse: Matrix, few: int) -> None:
         if not certain[item] and scores[item] >= bar:
             rest[n] = item
             n += 1
-    _tighten_some(columns, rest[:n], squares, inverse, certain)
+    _tighten_some(pool, rest[:n], inverse, certain)
 
 
 @compiled
-def _tighten_some(
-    columns: Matrix, some: Indices, squares: Vector, inverse: Matrix, certain: Flags
-) -> None:
+def _tighten_some(pool: Pool, some: Indices, inverse: Matrix, certain: Flags) -> None:
     """Compute the squares of some widths. O(n d^2)."""
+    columns, _, squares, _, bonuses, _, _ = pool
     for start in range(0, some.shape[0], BLOCK):
         part = some[start : start + BLOCK]
         n = part.shape[0]
@@ -173,7 +180,8 @@ def _tighten_some(
         score_columns(_gather(columns, part), nothing, inverse, means, widths)
         for i in range(n):
             if not certain[part[i]]:
-                squares[part[i]] = widths[i] * widths[i] * _ROUNDING
+                rounding = _ROUNDING if bonuses[part[i]] >= 0.0 else 1.0 / _ROUNDING
+                squares[part[i]] = widths[i] * widths[i] * rounding
             certain[part[i]] = True
 
 

@@ -142,21 +142,22 @@ def screen_looking(
 ) -> tuple[Vector, Indices, Vector]:
     """Find the items that can be among the best ``few``, or that are looked at. O(k d).
 
-    Block by block, so that nothing is kept of the rest. Returns the best means (a heap: no score is
-    below its mean), and the items with an upper bound on the score of each.
+    Block by block, so that nothing is kept of the rest. Returns the best lower bounds on scores (a
+    heap; where bonuses are not negative, the means), and the items with an upper bound on each.
     """
-    bonus, best = optimism[0], np.full(few, -math.inf)
+    best, low, high = np.full(few, -math.inf), min(optimism[0], 0.0), max(optimism[0], 0.0)
     chosen, bounds, kept = np.empty(items.shape[0], np.int64), np.empty(items.shape[0]), 0
     for start in range(0, items.shape[0], BLOCK):
         columns = expand_columns(items[start : start + BLOCK], view)
         _, means, squares, _, _, _, _ = pool_of(
-            columns, weights, optimism, no_sparse(columns.shape[1], bonus)
+            columns, weights, optimism, no_sparse(columns.shape[1], 0.0)
         )
         for i in range(means.shape[0]):
-            if means[i] > best[0]:
-                replace_smallest(best, means[i])
+            bound = optimistic(means[i], math.sqrt(squares[i]), low, math.inf)
+            if bound > best[0]:
+                replace_smallest(best, bound)
         for i in range(means.shape[0]):
-            bound = optimistic(means[i], math.sqrt(squares[i]), bonus, math.inf)
+            bound = optimistic(means[i], math.sqrt(squares[i]), high, math.inf)
             bound = math.inf if looks[start + i] else bound
             if bound >= best[0]:
                 chosen[kept], bounds[kept] = start + i, bound

@@ -35,6 +35,8 @@ class BlockBelief(NamedTuple):
         The columns and groups, for :mod:`longrank.kernels.sparse`.
     ceiling, link
         As for :class:`longrank.learners.Belief`.
+    prior
+        The precision of the prior of the dense block.
     """
 
     weights: Vector
@@ -42,6 +44,7 @@ class BlockBelief(NamedTuple):
     table: tuple[Keys, Matrix, Keys, Vector]
     ceiling: float
     link: int
+    prior: float
 
     def score(self, rows: SparseRows) -> tuple[Vector, Vector]:
         """Return means and widths of rows."""
@@ -158,7 +161,7 @@ class Blocks(Learner):
         if dim > self.dim:  # of candidates that nothing was learned from yet
             weights, inverse = self._extended(dim)
         table = self._keys, self._table, self._group_keys, self._variances
-        return BlockBelief(weights, inverse, table, self.link.ceiling, self.link.code)
+        return BlockBelief(weights, inverse, table, LOGISTIC.ceiling, LOGISTIC.code, self.prior)
 
     def score(self, features: Any) -> tuple[Vector, Vector]:
         return self.belief(features.dim).score(features)

@@ -98,12 +98,16 @@ class Decision:
         return self.observed(None if features is None else self.rows_by(features))
 
     def _encoded(self, features: Records) -> RecordRound:
-        if self.items is not None:
-            return features.encode(self.items)
-        if self.candidates is None:
+        given = self.given(features)
+        if given is None:
             rule = "be present for this policy, as records or as arrays"
             raise InvalidInput("candidates", rule, "none")
-        return features.encode(self.candidates, context=self.context)
+        return features.encode(given, context=self.context)
+
+    def given(self, features: Features | None) -> list[Record] | Array | None:
+        """Return the candidates in the form that a feature map takes; None without them."""
+        records = self.items is None or (isinstance(features, Records) and features.dim is None)
+        return self.candidates if records and self.candidates is not None else self.items
 
     def rows_by(self, features: Features) -> Array | SparseRows | None:
         """Return the rows that ``features`` makes of what was played; None if the log has them."""
@@ -125,9 +129,10 @@ class Decision:
         assert self.payoffs is not None
         features = getattr(policy, "features", None)
         payoffs = self.payoffs if self.patience == 1.0 else self.payoffs.patient(self.patience)
-        if self.candidates is None or not (isinstance(features, Records) or self.items is None):
-            return self.items, payoffs, {}
+        shared = {} if self.context is None else {"context": self.context}
         records = self.candidates
+        if records is None or self.given(features) is not records:
+            return self.items, payoffs, shared if isinstance(features, Records) else {}
         if self.price_fields:
             read = PRICES
             if isinstance(features, Records):
@@ -137,7 +142,7 @@ class Decision:
                 payoffs.success_values if VALUE in read else None,
             )
             records = [{n: r[n] for n in r if n not in read} for r in records]
-        return records, payoffs, {} if self.context is None else {"context": self.context}
+        return records, payoffs, shared
 
     @property
     def reward(self) -> float:

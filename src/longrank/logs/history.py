@@ -13,7 +13,7 @@ import numpy as np
 from longrank import checks, notebook
 from longrank.decision import Outcome, Ranking
 from longrank.errors import InvalidInput
-from longrank.features import Features
+from longrank.features import Features, Records
 from longrank.logs.batch import SIZE, Batch, Lists
 from longrank.logs.columns import CANDIDATE, COLUMNS, IDS, POSITION, REQUIRED, Row
 from longrank.logs.decision import Decision
@@ -355,8 +355,10 @@ class History:
         self.validate()
         if not self._learnable:
             return False
-        if features.sparse:  # rows that grow are known from the candidates alone
-            return not {"items", "candidates"} & set(self.columns)
+        if isinstance(features, Records):  # whose rows grow: the candidates alone tell them
+            first = next(self.decisions(), None)
+            arrays = features.dim is not None
+            return not first or (first.items if arrays else first.given(features)) is None
         if "items" not in self.columns:
             return True
         first = next((each for each in self.decisions() if len(each.order)), None)

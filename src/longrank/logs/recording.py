@@ -49,7 +49,7 @@ def record(
     """
     features = ranking.features
     named = isinstance(features, SparseRows) or (ranking.dim == 0 and items is None)
-    if named and candidates is None:
+    if named and candidates is None and items is None:
         raise InvalidInput("candidates", "be given where they are records", None)
     row: Row = {
         "id": id,
@@ -76,7 +76,7 @@ def record(
             rule = f"have {len(ranking) + 1} numbers, the last one for the whole sequence"
             raise InvalidInput("propensities", rule, known.shape)
         row |= {"propensity": float(known[-1]), "prefix_propensities": known[:-1].tolist()}
-    chosen = [row["candidates"][i] for i in row["order"]] if named else []
+    chosen = [row["candidates"][i] for i in row["order"]] if named and row["candidates"] else []
     if {type(each.get(ID)) for each in chosen if isinstance(each, dict)} == {int}:
         row[IDS] = ranking.ids  # then the whole numbers of the order are no ids
     return {name: value for name, value in row.items() if value is not None}

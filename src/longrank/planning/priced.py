@@ -45,14 +45,15 @@ def plan_priced(learner: Learner, dealt: Round, optimism: Optimism) -> tuple[Gre
         else:
             rows, paid = features.along(candidates, some), payoffs.after(0, some)
             optimism = optimism.subset(some)
-        if optimism.looks is not None and isinstance(rows, SparseRows):
-            optimism = _widen(belief, candidates.numbers.marks, rows, optimism, learner.prior)
+        parts = belief.parts(rows) if isinstance(rows, SparseRows) else None
+        if optimism.looks is not None and parts is not None:
+            optimism = _widen(belief, candidates.numbers.marks, rows, parts, optimism)
         left = dealt._replace(payoffs=paid)
         if foresight:
             greedy = _plan_rolling(learner, left, belief, optimism, rows, foresight)
             bound = math.nan
         else:
-            greedy, bound = _plan_independent(left, belief, optimism, rows)
+            greedy, bound = _plan_independent(left, belief, optimism, rows, parts)
     order, rows, means, scores = greedy
     if optimism.weights is not None:
         means = learner.score(rows)[0]
@@ -70,9 +71,9 @@ def plan_scores(scores: Vector, link: int, payoffs: Payoffs, count: int) -> tupl
 
 
 def _plan_independent(
-    dealt: Round, belief: Any, optimism: Optimism, rows: Any
+    dealt: Round, belief: Any, optimism: Optimism, rows: Any, parts: Any
 ) -> tuple[Greedy, float]:
-    means, scores = optimism.score(belief, rows)
+    means, scores = optimism.score(belief, rows, parts)
     order, bound = plan_scores(scores, belief.link, dealt.payoffs, dealt.tries)
     chosen = None if dealt.features.sparse else rows[order]
     return (order, chosen, means[order], scores[order]), bound
@@ -114,16 +115,19 @@ def _take(rows: Any, order: list[int]) -> Any:
 
 
 def _widen(
-    belief: Any, marks: Flags, rows: SparseRows, optimism: Optimism, prior: float
+    belief: Any,
+    marks: Flags,
+    rows: SparseRows,
+    parts: tuple[Vector, Vector, Vector],
+    optimism: Optimism,
 ) -> Optimism:
     """Widen the bonus of little-known candidates that are looked at."""
-    means, squares, others = belief.parts(rows)
-    bonuses, exact = np.full(len(rows), optimism.bonus), np.ones(len(rows), np.bool_)
-    draws = np.zeros(len(rows)) if optimism.draws is None else optimism.draws
+    (means, squares, others), size, looks = parts, len(rows), optimism.looks
+    assert looks is not None
+    bonuses, draws = np.full(size, optimism.bonus), optimism.draws
+    draws = np.zeros(size) if draws is None else draws
     columns = np.ascontiguousarray(rows.block(len(belief.weights)).T)
+    exact = np.ones(size, np.bool_)
     pool = columns, means, squares, exact, bonuses, others, draws * draws * others
-    assert optimism.looks is not None
-    kernels.widen(
-        pool, belief.inverse, optimism.looks, (optimism.bonus, optimism.wide, marks, prior)
-    )
+    kernels.widen(pool, belief.inverse, looks, (optimism.bonus, optimism.wide, marks, belief.prior))
     return optimism._replace(bonus=bonuses, draws=draws)

@@ -73,12 +73,14 @@ class Optimism(NamedTuple):
             looks=None if looks is None else looks[some],
         )
 
-    def score(self, belief: Any, rows: Any) -> tuple[Vector, Vector]:
-        """Return the means of rows, and their scores."""
+    def score(
+        self, belief: Any, rows: Any, parts: tuple[Vector, Vector, Vector] | None = None
+    ) -> tuple[Vector, Vector]:
+        """Return the means of rows, and their scores; ``parts`` are the belief's, if known."""
         if self.draws is None:
             means, widths = belief.score(rows)
             return means, scores_of(means, widths, self.bonus, belief.ceiling)
-        means, squares, others = belief.parts(rows)
+        means, squares, others = belief.parts(rows) if parts is None else parts
         widths = np.sqrt(self.bonus**2 * squares + self.draws**2 * others)
         return means, scores_of(means, widths, 1.0, belief.ceiling)
 

@@ -80,7 +80,7 @@ class Schema(Part):
         "cross": optional(listed(listed(text, exactly=2))),
         "ignore": listed(text),
         "sides": tree({side: tree(Side.contents) for side in SIDES}),
-        "dense": _dense,
+        "dense": optional(_dense),
     }
 
     def __init__(
@@ -100,7 +100,7 @@ class Schema(Part):
             raise InvalidInput("ignore", "be a list of names", repr(ignore))
         self.ignore = frozenset(checked_name(name) for name in ignore)
         self.sides = {side: Side(side, self.fields, self.ignore) for side in SIDES}
-        self.dense: tuple[Slot, ...] = ()
+        self.dense: tuple[Slot, ...] | None = None  # until something was learned
         self._plans: dict[Layout, Plan] = {}
         nothing = Layout((), ())
         self._last = nothing, self.plan(nothing)  # of the last round
@@ -111,7 +111,7 @@ class Schema(Part):
         shared = self.sides["context"].encode_one({} if context is None else context)
         layout, plan = self._last
         if own.fields is not layout.candidate or shared.fields is not layout.context:
-            layout = Layout(own.fields, shared.fields, self.dense or dense_fields(own.fields))
+            layout = Layout(own.fields, shared.fields, self._dense_of(own.fields))
             plan = self.plan(layout)
             self._last = layout, plan
         return SparseRows(
@@ -156,11 +156,8 @@ class Schema(Part):
         """Learn which fields there are, and the scale of their numbers, from observed rows."""
         for side, raw in (("candidate", rows.raw), ("context", rows.context_raw)):
             self.sides[side].observe(getattr(rows.layout, side), raw)
-        if not self.dense and rows.layout.dense:
-            known = self.sides["candidate"].known
-            self.dense = tuple(field for field in rows.layout.dense if field.name in known)
-            nothing = Layout((), ())
-            self._last = nothing, self.plan(nothing)
+        if self.dense is None:
+            self.dense = rows.layout.dense
 
     def view(self) -> Self:
         """Return a copy that shares nothing that :meth:`observe` writes."""
@@ -188,7 +185,11 @@ class Schema(Part):
     def present(self) -> Layout:
         """Return the fields that are known."""
         candidate, context = (self.sides[side].fields() for side in SIDES)
-        return Layout(candidate, context, self.dense or dense_fields(candidate))
+        return Layout(candidate, context, self._dense_of(candidate))
+
+    def _dense_of(self, fields: tuple[Slot, ...]) -> tuple[Slot, ...]:
+        """Return the fields of the dense block: of the first candidates that were learned from."""
+        return dense_fields(fields) if self.dense is None else self.dense
 
     def _pairs(self, layout: Layout) -> list[tuple[str | None, str, bool]]:
         """What is crossed, the most useful first: two names, and whether both are candidates'."""
@@ -325,7 +326,7 @@ class Schema(Part):
             "cross": None if self.cross is None else [list(pair) for pair in self.cross],
             "ignore": sorted(self.ignore),
             "sides": {name: side.state() for name, side in self.sides.items()},
-            "dense": [list(field) for field in self.dense],
+            "dense": None if self.dense is None else [list(field) for field in self.dense],
         }
 
     @classmethod
@@ -338,10 +339,11 @@ class Schema(Part):
         )
         for name, side in schema.sides.items():
             side.restore(state["sides"][name])
-        schema.dense = read_dense(state["dense"])
-        known = schema.sides["candidate"].known
-        if any(field.name not in known for field in schema.dense):
-            raise BadFile("the dense block of a schema has fields that it does not know")
+        if state["dense"] is not None:
+            schema.dense = read_dense(state["dense"])
+            known = schema.sides["candidate"].known
+            if any(field.name not in known for field in schema.dense):
+                raise BadFile("the dense block of a schema has fields that it does not know")
         return schema
 
 

@@ -130,7 +130,7 @@ class AnyLearnerContract:
 
 
 class SparseLearnerContract(AnyLearnerContract):
-    """The contract of a :class:`longrank.Learner` of sparse rows.
+    """The contract of a :class:`longrank.Learner` of rows in blocks.
 
     Let ``make_learner`` return a new one.
     """

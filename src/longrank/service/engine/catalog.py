@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from longrank.errors import InvalidInput, LongrankError, unknown
+from longrank.features import Records
 from longrank.policies import Policy, registry
 from longrank.policies.learning import LearningPolicy
 from longrank.schema import Number, Schema
@@ -253,8 +254,9 @@ def _first(spec: Spec) -> Snapshot:
 
 def _check_candidates(request: ModelRequest, policy: Policy) -> None:
     """Refuse a policy that cannot rank the candidates that a model is for."""
-    records = policy.features.sparse if isinstance(policy, LearningPolicy) else request.dim is None
-    if request.dim is None and not records:
+    features = policy.features if isinstance(policy, LearningPolicy) else None
+    arrays = features is not None and not (isinstance(features, Records) and features.dim is None)
+    if request.dim is None and arrays:
         raise _needs_dim(request)
     if request.schema is not None and (
         request.dim is not None or not isinstance(policy, LearningPolicy)

@@ -25,6 +25,7 @@ from longrank.service.engine.stats import Stats
 from longrank.service.errors import OtherVersion, StoreDamaged
 from longrank.service.messages import ModelRequest
 from longrank.service.store.records import DecisionRecord, Snapshot, state_hash
+from longrank.warming import columns_of
 
 SPEC_VERSION = 1
 _UNLOCKED = nullcontext()
@@ -156,7 +157,7 @@ class Model:
         spec = self.spec
         width = spec.request.dim
         misfit = width is not None and len(items) and items.shape[1] != width
-        if misfit and not isinstance(policy, LearningPolicy):  # which checks that itself
+        if misfit and columns_of(policy) is None:  # it does not check that itself
             raise InvalidInput("features", f"have {width} columns", items.shape[1])
         rng = None if policy.rng is None else generator(spec.seed, name)
         probe = spec.request.mode != "frozen"

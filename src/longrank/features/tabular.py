@@ -248,7 +248,7 @@ class Tabular(Part):
         if scale is None:
             some = _some(array, SAMPLE)
             known, scale = self._recent
-            if known is None or not np.array_equal(some, known):  # the same candidates often come again
+            if known is None or not np.array_equal(some, known):  # often the same again
                 first = self.sample if len(self.sample) else _some(array, ENOUGH)
                 scale = Scale.fit(np.concatenate([first, some]), self.groups)
                 self._recent = some, scale

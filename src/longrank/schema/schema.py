@@ -156,7 +156,7 @@ class Schema(Part):
         """Learn which fields there are, and the scale of their numbers, from observed rows."""
         for side, raw in (("candidate", rows.raw), ("context", rows.context_raw)):
             self.sides[side].observe(getattr(rows.layout, side), raw)
-        if self.dense is None:
+        if self.dense is None and rows.layout.candidate:  # not where candidates are arrays
             self.dense = rows.layout.dense
 
     def view(self) -> Self:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from longrank import (
     UCB,
+    Blocks,
     EpsilonGreedy,
     InvalidInput,
     LongrankError,
@@ -24,7 +25,6 @@ from longrank import (
     Random,
     Ranking,
     Schema,
-    SparseLaplace,
     recommended,
 )
 from longrank.policies import from_bytes
@@ -63,9 +63,9 @@ POLICIES = {
     "declared": lambda: recommended(
         schema=Schema({"a": "text", "b": "embedding", "amount": Number(log=True), "note": "tags"})
     ),
-    "ucb": lambda: UCB(SparseLaplace(columns=256), exploration=0.2),
-    "plackett-luce": lambda: PlackettLuce(SparseLaplace(), temperature=0.5, rng=1),
-    "epsilon-greedy": lambda: EpsilonGreedy(SparseLaplace(), epsilon=0.5, rng=1),
+    "ucb": lambda: UCB(Blocks(columns=256), exploration=0.2),
+    "plackett-luce": lambda: PlackettLuce(Blocks(), temperature=0.5, rng=1),
+    "epsilon-greedy": lambda: EpsilonGreedy(Blocks(), epsilon=0.5, rng=1),
 }
 
 

@@ -54,7 +54,7 @@ def test_a_ranking_shows_its_tries_its_reasons_and_why_it_stops_and_a_policy_its
     parts = dict(Shown(policy._repr_html_()).rows)
     assert parts["learner"] == repr(policy.learner)
     assert parts["features"] == repr(policy.features)
-    assert (parts["scale"], parts["probing"]) == ("0.15", "True")
+    assert (parts["draws"], parts["probing"]) == ("0.15", "True")
     assert parts["tries learned from"] == "2"
     assert Shown(Random(rng=0)._repr_html_()).rows == [["policy", "Random()"]]
 

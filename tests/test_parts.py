@@ -117,8 +117,8 @@ def test_without_the_package_its_parts_are_refused_by_name(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "settings", "policy", "learner", "features"),
     [
-        ("thompson", {"rng": 1}, lr.Thompson, lr.Laplace, lr.Tabular),
-        ("plackett-luce", {"rng": 1}, lr.PlackettLuce, lr.Laplace, lr.Tabular),
+        ("thompson", {"rng": 1}, lr.Thompson, lr.Blocks, lr.Records),
+        ("plackett-luce", {"rng": 1}, lr.PlackettLuce, lr.Blocks, lr.Records),
         ("eps", {"max_budget": 2, "rng": 1}, lr.EpsilonGreedy, lr.OnlineNewton, lr.Plain),
         ("c-ucb1", {}, lr.UCB, lr.Ridge, lr.Plain),
         ("gl-cdcm", {}, lr.UCB, lr.MaximumLikelihood, lr.Plain),

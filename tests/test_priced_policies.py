@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 from every_part import POLICIES
 from longrank import (
     UCB,
+    Blocks,
     Coverage,
     EpsilonGreedy,
     InvalidInput,
@@ -23,7 +24,6 @@ from longrank import (
     Random,
     Ranking,
     Schema,
-    SparseLaplace,
     Thompson,
     load,
     recommended,
@@ -163,8 +163,7 @@ DETERMINISTIC = {
     "oracle/exact": lambda: Oracle([1.0, -2.0, 0.5], features=SQUARES, exact=True),
     "greedy": lambda: EpsilonGreedy(believing(), epsilon=0.0, rng=1),
     "thompson": lambda: Thompson(believing(), scale=0.3, rng=1),
-    "thompson/optimistic": lambda: Thompson(believing(), scale=0.3, rng=1, optimistic=True),
-    "ucb/records": lambda: taught(UCB(SparseLaplace(), exploration=0.3)),
+    "ucb/records": lambda: taught(UCB(Blocks(), exploration=0.3)),
     "recommended/records": lambda: taught(recommended()),
 }
 
@@ -372,7 +371,6 @@ KINDS = {
     "epsilon-greedy": lambda: EpsilonGreedy(believing(), epsilon=0.5, rng=0),
     "plackett-luce": lambda: PlackettLuce(believing(), temperature=0.7, rng=0),
     "thompson": lambda: Thompson(believing(), rng=0),
-    "optimistic": lambda: Thompson(believing(), optimistic=True, rng=0),
     "oracle": lambda: Oracle([1.0, -2.0, 0.5]),
     "records": recommended,
     "arrays": lambda: recommended(dim=3),

@@ -8,6 +8,7 @@ import pytest
 
 from longrank import (
     UCB,
+    Blocks,
     Coverage,
     EpsilonGreedy,
     InvalidInput,
@@ -16,7 +17,6 @@ from longrank import (
     Payoffs,
     PlackettLuce,
     Random,
-    SparseLaplace,
     unit_rows,
 )
 
@@ -53,8 +53,8 @@ SQUARES = Coverage(lambda items: items**2)
 
 
 def records_policies():
-    yield "plackett-luce", lambda: taught(PlackettLuce(SparseLaplace(), temperature=0.7, rng=1))
-    yield "epsilon-greedy", lambda: taught(EpsilonGreedy(SparseLaplace(), epsilon=0.4, rng=1))
+    yield "plackett-luce", lambda: taught(PlackettLuce(Blocks(), temperature=0.7, rng=1))
+    yield "epsilon-greedy", lambda: taught(EpsilonGreedy(Blocks(), epsilon=0.4, rng=1))
     yield "random", lambda: Random(rng=2)
 
 
@@ -142,7 +142,7 @@ def test_a_sequence_that_cannot_be_is_refused(order, rule):
 
 
 def test_the_context_changes_the_propensities_of_records():
-    policy = taught(PlackettLuce(SparseLaplace(), temperature=0.7, rng=1))
+    policy = taught(PlackettLuce(Blocks(), temperature=0.7, rng=1))
     chances = [
         policy.choices(RECORDS, PAYOFFS["vanilla"], [0], context={"brand": brand})[0]
         for brand in ("visa", "amex")

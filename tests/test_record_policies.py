@@ -12,6 +12,7 @@ import pytest
 from longrank import (
     UCB,
     BadFile,
+    Blocks,
     EpsilonGreedy,
     InvalidInput,
     Laplace,
@@ -24,7 +25,6 @@ from longrank import (
     Records,
     Ridge,
     Schema,
-    SparseLaplace,
     Thompson,
     recommended,
 )
@@ -90,7 +90,7 @@ def test_an_effect_that_reverses_with_the_amount_is_learned():
 
 
 def test_a_new_value_borrows_from_what_it_shares_and_what_does_not_matter_is_believed_not_to():
-    policy, rng = UCB(SparseLaplace(), exploration=0.0), np.random.default_rng(4)
+    policy, rng = UCB(Blocks(), exploration=0.0), np.random.default_rng(4)
     for t in range(600):
         region = "eu" if t % 2 else "us"
         record = {"id": f"r{t}", "region": region, "noise": f"n{rng.integers(40)}"}
@@ -111,7 +111,7 @@ def test_a_new_value_borrows_from_what_it_shares_and_what_does_not_matter_is_bel
 
 @pytest.mark.compiled
 def test_any_number_of_ids_takes_the_memory_of_as_many_columns_as_allowed():
-    policy, payoffs = UCB(SparseLaplace(columns=1 << 12), exploration=0.1), Payoffs.vanilla(100)
+    policy, payoffs = UCB(Blocks(columns=1 << 12), exploration=0.1), Payoffs.vanilla(100)
     for start in range(0, 200_000, 100):
         ranking = policy.rank([str(start + i) for i in range(100)], payoffs, context={"b": "x"})
         policy.learn(ranking, Outcome(100, False))
@@ -129,7 +129,7 @@ def test_any_number_of_ids_takes_the_memory_of_as_many_columns_as_allowed():
 
 
 def taught():
-    policy = UCB(SparseLaplace(), exploration=0.0)
+    policy = UCB(Blocks(), exploration=0.0)
     for t in range(40):
         brand = BRANDS[t % 2]
         records = [{"id": "adyen", "region": "eu", "tags": ["x"]}, {"id": "stripe", "region": "us"}]
@@ -182,9 +182,9 @@ def test_reasons_say_what_spoke_for_and_against():
 
 
 def test_reasons_are_in_words_a_reader_can_read():
-    policy = UCB(SparseLaplace(), exploration=0.0)
+    policy = UCB(Blocks(), exploration=0.0)
     record = {"id": "a", "n": 1234567.891, "long": "x" * 99, "tags": ["p", "q"], "none": None}
-    for _ in range(5):
+    for _ in range(40):  # until the block has a column for what is missing
         others = {"none": "y", "n": math.nan}
         policy.learn(policy.rank([record, others], VANILLA), Outcome(2, False))
     labels = [
@@ -197,7 +197,7 @@ def test_reasons_are_in_words_a_reader_can_read():
 
 
 def test_a_name_on_both_sides_says_which_is_the_context():
-    policy = UCB(SparseLaplace(), exploration=0.0)
+    policy = UCB(Blocks(), exploration=0.0)
     context = {"country": "DE", "brand": "visa"}
     for name, country, paid in (("a", "DE", True), ("b", "FR", False)) * 20:
         ranking = policy.rank([{"id": name, "country": country}], VANILLA, context=context)
@@ -267,12 +267,8 @@ def test_a_receipt_that_is_none_is_refused_and_one_of_other_rows_changes_nothing
     policy, arrays = taught(), UCB(Ridge(2), exploration=0.1)
     before = policy.to_bytes()
     for learner, receipt, rule in (
-        (policy, Random(rng=1).rank(["a", "b"], VANILLA), "have rows of records to learn from"),
-        (
-            policy,
-            arrays.rank(np.eye(2), VANILLA),
-            "be of records, .* got one of arrays of numbers$",
-        ),
+        (policy, Random(rng=1).rank(["a", "b"], VANILLA), "have rows to learn from"),
+        (policy, arrays.rank(np.eye(2), VANILLA), "be of records, .* got one of arrays$"),
         (arrays, ranked(), "be of arrays of numbers, which .*, got one of records$"),
     ):
         with pytest.raises(InvalidInput, match=f"^ranking must {rule}"):
@@ -305,54 +301,55 @@ def test_the_key_of_a_free_place_is_not_learned():
 def test_recommended_without_dim_is_what_its_documentation_says():
     schema = Schema({"amount": Number(log=True)}, ignore=["trace"])
     policy = recommended(max_budget=3, schema=schema)
-    assert isinstance(policy, Thompson)
-    assert isinstance(policy.learner, SparseLaplace)
+    assert isinstance(policy, UCB)
+    assert isinstance(policy.learner, Blocks)
     assert isinstance(policy.features, Records)
-    assert (policy.scale, policy.optimistic, policy.probing, policy.tail) == (0.15, True, True, 6.0)
+    assert (policy.exploration, policy.draws, policy.foresight, policy.probing) == (
+        *(0.04, 0.15, 10),
+        True,
+    )
     assert policy.schema is policy.features.schema
     context = {"amount": 3.0, "trace": object()}
     policy.learn(policy.rank(["a"], VANILLA, context=context), Outcome(1, True))
     assert "context amount: number (log), declared" in str(policy.schema)
     assert repr(schema) in repr(policy)
-    assert "SparseLaplace(columns=262144" in repr(policy)
-    with pytest.raises(AttributeError, match="this policy takes arrays of numbers"):
-        _ = recommended(dim=2).schema
-    assert UCB(SparseLaplace(), exploration=0.1).features.sparse
+    assert "Blocks(columns=262144" in repr(policy)
+    with pytest.raises(AttributeError, match="this policy has no schema"):
+        _ = UCB(Laplace(2), exploration=0.1).schema
+    assert UCB(Blocks(), exploration=0.1).features.sparse
 
 
-def test_optimistic_draws_are_never_below_the_estimate_and_others_are():
-    rows = np.eye(3)
-    for make in (
-        lambda **how: Thompson(Laplace(3), rng=1, **how),
-        lambda **how: Thompson(SparseLaplace(), rng=1, **how),
+def test_draws_of_a_ucb_are_never_below_the_estimate_and_those_of_thompson_are():
+    for policy in (
+        UCB(Blocks(), exploration=0.0, draws=1.0, rng=1),
+        Thompson(Laplace(3), rng=1),
+        Thompson(Blocks(), rng=1),
     ):
-        for optimistic in (True, False):
-            policy = make(optimistic=optimistic)
-            items = rows if policy.learner.dim else ["a", "b", "c"]
-            gaps = [
-                ranking.probabilities - ranking.estimates
-                for ranking in (policy.rank(items, VANILLA) for _ in range(200))
-            ]
-            below = np.mean(np.concatenate(gaps) < 0.0)
-            assert (below == 0.0) if optimistic else (0.4 < below < 0.6)
+        items = np.eye(3) if policy.learner.dim else ["a", "b", "c"]
+        gaps = [
+            ranking.probabilities - ranking.estimates
+            for ranking in (policy.rank(items, VANILLA) for _ in range(200))
+        ]
+        below = np.mean(np.concatenate(gaps) < 0.0)
+        assert (below == 0.0) if isinstance(policy, UCB) else (0.4 < below < 0.6)
 
 
 def test_draws_have_the_width_of_the_belief():
-    policy = Thompson(SparseLaplace(), rng=2, scale=0.5, optimistic=True, tail=4.0)
+    policy = UCB(Blocks(), exploration=0.0, draws=0.5, rng=2)
     [width] = policy.learner.score(policy.rank(["a"], VANILLA).features)[1]
     odds = []
     for _ in range(2000):
         p = policy.rank(["a"], VANILLA).probabilities[0]
         odds.append(math.log(p / (1.0 - p)))
-    mean, square = 0.9 + 0.1 * 4.0, 0.9 + 0.1 * 4.0**2  # one in ten is four times as wide
+    mean, square = 0.9 + 0.1 * 6.0, 0.9 + 0.1 * 6.0**2  # one in ten is six times as wide
     assert np.mean(odds) == pytest.approx(mean * 0.5 * width * math.sqrt(2.0 / math.pi), rel=0.06)
     assert np.mean(np.square(odds)) == pytest.approx(square * (0.5 * width) ** 2, rel=0.12)
 
 
-def test_probing_finds_out_where_thompson_would_give_up_permanently():
+def test_probing_finds_out_where_draws_would_give_up_permanently():
     costly, tries = Payoffs.linear(1, attempt_cost=0.6), {}
     for probing in (True, False):
-        policy = Thompson(SparseLaplace(), rng=1, scale=0.01, probing=probing)
+        policy = UCB(Blocks(), exploration=0.0, draws=0.01, rng=1, probing=probing)
         for _ in range(60):
             policy.learn(policy.receipt(["a"], costly, [0]), Outcome(1, False))
         lengths = []
@@ -369,8 +366,8 @@ def test_probing_finds_out_where_thompson_would_give_up_permanently():
 def test_an_order_may_name_candidates():
     items, context = [{"id": "a"}, {"id": "b"}, {"id": "c"}], {"brand": "visa"}
     policies = (
-        PlackettLuce(SparseLaplace(), temperature=1.0, rng=1),
-        EpsilonGreedy(SparseLaplace(), epsilon=0.5, rng=1),
+        PlackettLuce(Blocks(), temperature=1.0, rng=1),
+        EpsilonGreedy(Blocks(), epsilon=0.5, rng=1),
         Random(rng=1),
     )
     for policy in policies:

@@ -13,6 +13,7 @@ import pytest
 from longrank import (
     LCB,
     UCB,
+    Blocks,
     Coverage,
     EpsilonGreedy,
     Laplace,
@@ -28,9 +29,6 @@ from longrank import (
     Records,
     Ridge,
     Schema,
-    SparseLaplace,
-    Tabular,
-    Thompson,
     named,
     recommended,
     theory,
@@ -98,7 +96,7 @@ ARRAYS = {
         np.full((1, 2), 1e30, np.float32), 2, unit=True
     ),
     r"items must be finite, got inf in row 1": lambda: unit_rows([[1.0], [INF]]),
-    r"items must have 2 columns, got 3(?#tabular)": lambda: Tabular(2).encode([[0.0] * 3], None),
+    r"items must have 2 columns, got 3(?#records)": lambda: Records(dim=2).encode([[0.0] * 3]),
 }
 PAYOFFS = {
     r"losses must have 3 numbers, one more than rewards, got 2": lambda: Payoffs([1, 1], [0, 0]),
@@ -188,9 +186,9 @@ LEARNERS = {
     r"rate must be above 0, got -1\.0": lambda: OnlineNewton(**NEWTON, rate=-1.0),
     r"rate must be at most 1e\+100.*": lambda: OnlineNewton(**NEWTON, rate=1e200),
     r"link must be .*, got 'linear'": lambda: OnlineNewton(**NEWTON, link="linear"),
-    r"columns must be at least 256, got 255": lambda: SparseLaplace(columns=255),
-    r"columns must be a whole number, got 1000000\.0": lambda: SparseLaplace(columns=1e6),
-    r"max_budget must be at least 1, got 0(?#sparse)": lambda: SparseLaplace(max_budget=0),
+    r"columns must be at least 256, got 255": lambda: Blocks(columns=255),
+    r"columns must be a whole number, got 1000000\.0": lambda: Blocks(columns=1e6),
+    r"max_budget must be at least 1, got 0(?#sparse)": lambda: Blocks(max_budget=0),
     r"penalty must be above 0, got 0\.0": lambda: MaximumLikelihood(2, penalty=0.0),
     r"penalty must be finite, got nan": lambda: MaximumLikelihood(2, penalty=NAN),
     r"penalty must be at least 1e-12.*": lambda: MaximumLikelihood(2, penalty=1e-20),
@@ -215,7 +213,7 @@ FEATURES = {
         np.zeros((1, 3)), 3
     ),
     r"items must have at least 3 rows, got 2": lambda: Mixture.fit(np.eye(2), 3, 0),
-    r"dim must be.*": lambda: Tabular(0),
+    r"dim must be.*": lambda: Records(dim=0),
     r"degree must be.* got 0": lambda: Polynomial(0),
     r"degree must be.* got 3": lambda: Polynomial(3),
     r"degree must be.* got 1.5": lambda: Polynomial(1.5),
@@ -233,10 +231,12 @@ SCHEMAS = {
     r"ignore must be a list of names, got 'trace'": lambda: Schema(ignore="trace"),
     r"schema must be a longrank\.Schema, got dict": lambda: recommended(schema={}),
     r"schema must be None with dim, .*": lambda: recommended(dim=3, schema=Schema()),
-    r"forgetting must be 0 for records, .*, got 0\.1": lambda: recommended(forgetting=0.1),
-    r"candidates must be records: .*, got ndarray": lambda: recommended().rank(np.eye(2), VANILLA),
-    r"candidates must be records: .*, got dict": lambda: recommended().rank({"id": "a"}, VANILLA),
-    r"candidates must be records: .*, got list": lambda: recommended().rank([{}, 3], VANILLA),
+    r"forgetting must be 0 without dim: .*, got 0\.1": lambda: recommended(forgetting=0.1),
+    r"candidates must be an array of .*, got ndarray": lambda: recommended().rank(
+        np.array(list("ab")), VANILLA
+    ),
+    r"candidates must be an array .*, got dict": lambda: recommended().rank({"id": "a"}, VANILLA),
+    r"candidates must be an array of .*, got list": lambda: recommended().rank([{}, 3], VANILLA),
     r"candidates must have unique ids, got 'a' twice": lambda: recommended().rank(
         ["b", "a", {"id": "a"}, {}], VANILLA
     ),
@@ -246,12 +246,15 @@ SCHEMAS = {
     r"context must be a dictionary, got str": lambda: recommended().rank(
         ["a"], VANILLA, context="a"
     ),
-    r"context must be None for .*, got dict": lambda: recommended(dim=2).rank(
+    r"context must be None for .*, got dict": lambda: named("c-ucb1", dim=2).rank(
         np.eye(2), VANILLA, context={}
     ),
-    r"items must be an array of numbers, .*, got a list of dict": lambda: recommended(dim=2).rank(
-        [{"id": "a"}], VANILLA
-    ),
+    r"items must be an array of numbers, .*, got a list of dict": lambda: named(
+        "c-ucb1", dim=2
+    ).rank([{"id": "a"}], VANILLA),
+    r"candidates must be an array of 2 numbers for .*, got records": lambda: recommended(
+        dim=2
+    ).rank([{"id": "a"}], VANILLA),
     r"items must have 3 columns, got 4": lambda: recommended(dim=3).rank(np.zeros((2, 4)), VANILLA),
 }
 POLICIES = {
@@ -276,23 +279,20 @@ POLICIES = {
         Ridge(2), exploration=0.1, foresight=3
     ),
     r"learner must be .*foresee.*": lambda: LCB(OnlineNewton(**NEWTON), caution=1.0, foresight=2),
-    r"learner must have a dim of 4, .* got 5": lambda: UCB(
-        Laplace(5), features=Tabular(3), exploration=0.1
+    r"learner must be new, or have a dense block of 4 columns, .*, got 3": lambda: UCB(
+        Blocks.from_state(Blocks().state() | {"dim": 3}), features=Records(dim=3), exploration=0.1
     ),
-    r"learner must be one of sparse rows.*": lambda: UCB(
+    r"learner must be Blocks for Records, got Laplace.*": lambda: UCB(
         Laplace(3), features=Records(), exploration=0.1
     ),
-    r"features must be Records for a learner of sparse.*": lambda: UCB(
-        SparseLaplace(), features=Coverage(np.eye(2)), exploration=0.1
+    r"features must be Records for a learner in blocks.*": lambda: UCB(
+        Blocks(), features=Coverage(np.eye(2)), exploration=0.1
     ),
     r"features must not let a row depend on the items above.*": lambda: UCB(
         Laplace(2), features=Coverage(np.eye(2)), exploration=0.1, foresight=3
     ),
     r"features must not let a row depend on the items above it, for lower bounds.*": lambda: LCB(
         OnlineNewton(**NEWTON), features=Coverage(np.eye(2)), caution=1.0
-    ),
-    r"features must not let a row depend on the items.*": lambda: Thompson(
-        Ridge(2), features=Coverage(np.eye(2)), rng=1, optimistic=True
     ),
     r"name must be one of recommended, .*, rand, eps, .*, oracle, got 'best'": lambda: named(
         "best"
@@ -375,9 +375,9 @@ def test_topics_and_gains_that_are_no_coverage_are_refused():
 @pytest.mark.parametrize("kind", [None, "Truth", "Plain", "none"])
 def test_an_unknown_learner_or_feature_map_is_refused(kind):
     state = {} if kind is None else {"kind": kind}
-    with pytest.raises(BadFile, match=r"^unknown learner .*: known are \['Laplace', 'MaximumLik"):
+    with pytest.raises(BadFile, match=r"^unknown learner .*: known are \['Blocks', 'Laplace', 'Max"):
         learner_of(state)
-    known = re.escape("known are ['coverage', 'plain', ") + r".*, 'tabular'\], and"
+    known = re.escape("known are ['coverage', 'plain', ") + r".*, 'records'\], and"
     with pytest.raises(BadFile, match=f"^unknown feature map .*: {known}"):
         features_of(state)
 

@@ -18,7 +18,7 @@ import fields
 import numpy as np
 from tasks import Cell, Items
 
-from longrank import InvalidInput, Outcome, Payoffs, Policy, named, recommended
+from longrank import Outcome, Payoffs, Policy, named, recommended
 from longrank.features import Mixture
 from longrank.policies import registry
 from longrank.simulation import Stream, run_stream
@@ -264,9 +264,7 @@ def compete(name: str, own: Settings, cell: Cell) -> tuple[float, float]:
 def prepared(name: str, settings: Settings, cell: Cell) -> tuple[Policy, Stream]:
     """Make a policy of longrank, and the rounds as it needs to see them."""
     if name == RECOMMENDED:
-        stream = cell.stream()
-        policy = recommended(rng=cell.seed)
-        return policy, stream if takes(policy, stream) else cell.stream("scaled")
+        return recommended(rng=cell.seed), cell.stream()
     stream = cell.stream(settings.pop("view"))
     offered: dict[str, Any] = {
         "dim": stream.items.shape[1],
@@ -285,13 +283,3 @@ def fitted(task: str, pivot: int, seed: int, topics: int) -> Mixture:
     """Fit topics to the first embedded rows, which are the same in every scenario."""
     items = Cell(task, pivot, "vanilla", 1, seed).stream("embedded").items
     return Mixture.fit(items[:TOPIC_ROWS], topics, seed, unit=True)
-
-
-def takes(policy: Policy, stream: Stream) -> bool:
-    """Tell whether a policy takes rows of any norm."""
-    largest = int(np.linalg.norm(stream.items, axis=1).argmax())
-    try:
-        policy.rank(stream.items[largest : largest + 1], Payoffs.vanilla(1))
-    except InvalidInput:
-        return False
-    return True

@@ -365,7 +365,7 @@ class Ranking:
         """Return the first ``count`` rows of the features."""
         if self._names is not None and self._names.rows is not None:
             rows = self._names.rows.take(slice(count))
-            return rows.with_block(self._dense(count)) if self._dim else rows
+            return rows.but(dense=self._dense(count)) if self._dim else rows
         return self._dense(count)
 
     def _dense(self, count: int) -> NDArray[np.float64]:

@@ -97,46 +97,15 @@ class SparseRows:
     def __len__(self) -> int:
         return len(self.keys)
 
+    def but(self, **changes: Any) -> SparseRows:
+        """Return a copy with other attributes, which takes half as long as ``replace``."""
+        return SparseRows(**{name: getattr(self, name) for name in self.__slots__} | changes)
+
     def take(self, order: Sequence[int] | Indices | slice) -> SparseRows:
         """Return some of the rows, in the order given."""
-        return SparseRows(
-            self.layout,
-            self.keys[order],
-            self.numbers[order],
-            self.context_keys,
-            self.context_numbers,
-            self.raw[order],
-            self.context_raw,
-            self.plan,
-            None if self.dense is None else self.dense[order],
-        )
-
-    def with_block(self, dense: Matrix) -> SparseRows:
-        """Return the same rows with those of a dense block, four times as fast as ``replace``."""
-        return SparseRows(
-            self.layout,
-            self.keys,
-            self.numbers,
-            self.context_keys,
-            self.context_numbers,
-            self.raw,
-            self.context_raw,
-            self.plan,
-            dense,
-        )
-
-    def chosen(self, keys: Keys, numbers: Matrix, order: Indices) -> SparseRows:
-        """Return the rows of an order, whose atoms are known already."""
-        return SparseRows(
-            self.layout,
-            keys,
-            numbers,
-            self.context_keys,
-            self.context_numbers,
-            self.raw[order],
-            self.context_raw,
-            self.plan,
-        )
+        dense = None if self.dense is None else self.dense[order]
+        keys, numbers, raw = self.keys[order], self.numbers[order], self.raw[order]
+        return self.but(keys=keys, numbers=numbers, raw=raw, dense=dense, items=None)
 
     @property
     def dim(self) -> int:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from longrank import UCB, BadFile, Outcome, Payoffs, Records, Schema, SparseLaplace
+from longrank import UCB, BadFile, Blocks, Outcome, Payoffs, Records, Schema
 from longrank.features import from_state
 from longrank.testing import RecordRounds
 
@@ -12,7 +12,7 @@ CONTEXT = RecordRounds.given(11)["context"]
 
 
 def test_a_receipt_read_from_a_file_is_planned_anew_and_the_same():
-    policy = UCB(SparseLaplace(), exploration=0.25)
+    policy = UCB(Blocks(), exploration=0.25)
     ranking = policy.rank(ITEMS, Payoffs.vanilla(3), context=CONTEXT)
     again = type(ranking).from_bytes(ranking.to_bytes())
     assert again.features.plan is None
@@ -37,7 +37,7 @@ def test_a_newer_schema_and_an_unknown_kind_of_field_are_refused():
 
 
 def test_what_is_not_tried_is_not_observed():
-    policy = UCB(SparseLaplace(), exploration=0.25)
+    policy = UCB(Blocks(), exploration=0.25)
     ranking = policy.rank([{"id": "a"}, {"id": "b", "fee": 2.0}], Payoffs.vanilla(2))
     first = ranking.ids[0]
     policy.learn(ranking, Outcome(1, True))

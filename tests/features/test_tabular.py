@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from longrank import BadFile, Laplace, Outcome, Payoffs, recommended
-from longrank.features import from_state
-from longrank.features.tabular import SAMPLE
+from longrank.features.tabular import SAMPLE, Tabular
 from longrank.kernels import BEND, LEVEL, PRODUCT
 from longrank.packing import pack, unpack
 from longrank.policies import from_bytes
@@ -36,9 +35,13 @@ def settled(dim: int, deal, seed: int = 0):
     return policy
 
 
+def rows_of(policy, items) -> np.ndarray:
+    return policy.features.rows(policy.features.encode(items)).dense
+
+
 def test_a_number_counts_by_where_it_lies_in_its_column():
     policy = settled(5, lambda t: mixed(50, t))
-    rows = policy.features.rows(policy.features.encode(mixed(500, 99), None))
+    rows = rows_of(policy, mixed(500, 99))
     tail, shifted, flag, few, constant = rows[:, :5].T
     order = np.argsort(mixed(500, 99)[:, 0])
     assert (np.diff(tail[order]) >= 0.0).all()
@@ -57,10 +60,10 @@ def embeddings(rows: int, seed: int = 0, size: float = 1.0) -> np.ndarray:
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 def test_embeddings_are_taken_as_they_are_in_any_unit(size):
-    features = settled(6, lambda t: embeddings(50, t, size)).features
-    items = embeddings(300, 99, size)
+    policy = settled(6, lambda t: embeddings(50, t, size))
+    features, items = policy.features.numbers, embeddings(300, 99, size)
     items[7] = 0.0
-    rows = features.rows(features.encode(items, None))
+    rows = rows_of(policy, items)
     np.testing.assert_allclose(rows[:, :6], items / size, atol=1e-12)
     assert set(features.shapes[0]) == {PRODUCT}
     assert len(features.shapes[0]) == 21
@@ -75,10 +78,10 @@ def test_a_few_rows_without_an_embedding_do_not_matter_and_indicators_are_none()
         found[3] = 0.0
         return found
 
-    assert set(settled(6, deal).features.shapes[0]) == {PRODUCT}
-    one_hot = settled(6, lambda _: np.eye(6)).features
-    assert one_hot.encode(np.eye(6), None).marks[:6].all()
-    tails = settled(6, lambda t: embeddings(50, t) * (1.0 + t % 2)).features
+    assert set(settled(6, deal).features.numbers.shapes[0]) == {PRODUCT}
+    one_hot = settled(6, lambda _: np.eye(6)).features.numbers
+    assert one_hot.encode(np.eye(6)).marks[:6].all()
+    tails = settled(6, lambda t: embeddings(50, t) * (1.0 + t % 2)).features.numbers
     assert BEND in tails.shapes[0]
 
 
@@ -92,11 +95,10 @@ def test_which_of_two_numbers_counts_as_one_stays_as_the_sample_grows():
     policy, probe = recommended(dim=2), np.array([[0.0, 0.3], [1.0, 0.3]])
     seen = set()
     for t in range(40):
-        features = policy.features
-        ones = features.rows(features.encode(np.vstack([probe, deal(t)]), None))[:2, 0] > 0.0
+        ones = rows_of(policy, np.vstack([probe, deal(t)]))[:2, 0] > 0.0
         seen.add(tuple(ones.tolist()))
         policy.learn(policy.rank(deal(t), PAYOFFS), Outcome(1, t % 3 == 0))
-    assert policy.features.settled
+    assert policy.features.numbers.settled
     assert seen == {(False, True)}
 
 
@@ -123,7 +125,8 @@ def test_units_shifts_constants_and_repeated_columns_change_nothing(dim, moved):
 
 
 def test_shapes_are_products_bends_and_levels_of_what_is_a_number():
-    features = settled(5, lambda t: mixed(50, t)).features
+    policy = settled(5, lambda t: mixed(50, t))
+    features = policy.features.numbers
     kinds, first, second, _ = features.shapes
     assert set(first[kinds == BEND]) == {0, 1, 3}
     assert set(zip(first[kinds == PRODUCT], second[kinds == PRODUCT], strict=True)) == {
@@ -136,8 +139,7 @@ def test_shapes_are_products_bends_and_levels_of_what_is_a_number():
     }
     assert (first[kinds == LEVEL] == 3).all()
     assert (kinds == LEVEL).sum() == 5
-    rows = features.rows(features.encode(mixed(500, 99), None))
-    levels = rows[:, features.first_length :][:, kinds == LEVEL]
+    levels = rows_of(policy, mixed(500, 99))[:, features.dim + 1 :][:, kinds == LEVEL]
     assert ((levels > 0.0).sum(axis=1) == 1).all()
 
 
@@ -148,11 +150,12 @@ def test_many_columns_have_products_of_their_leading_directions():
     def deal(t):
         return np.random.default_rng(t).normal(size=(60, 3)) @ mixing * 1000.0
 
-    features = settled(40, deal).features
+    policy = settled(40, deal)
+    features = policy.features.numbers
     kinds, first, _, _ = features.shapes
     assert 3 <= len(features.directions) <= 16
     assert (first[kinds == PRODUCT] >= 40).all()
-    scored = features.rows(features.encode(deal(99), None))[:, :40]
+    scored = rows_of(policy, deal(99))[:, :40]
     along = scored @ features.directions.T
     share = np.var(along[:, :3], axis=0) / np.var(along, axis=0).max()
     assert (share > 0.2).all()
@@ -162,9 +165,9 @@ def test_learning_grows_the_rows_and_keeps_what_is_known_and_older_receipts():
     policy = recommended(dim=5, rng=1)
     ranking, second = (policy.rank(mixed(100, t), PAYOFFS) for t in range(2))
     assert ranking.sample.shape == (64, 5)
-    assert ranking.dim == policy.learner.dim == 6
+    assert (ranking.dim, policy.learner.dim, policy.features.block) == (6, 0, 6)
     policy.learn(ranking, Outcome(1, False))
-    assert policy.learner.dim == policy.features.length > 6
+    assert policy.learner.dim == policy.features.block > 6
     assert len(policy.learner.weights) == len(policy.learner.inverse) == policy.learner.dim
     policy.learn(second, Outcome(2, False))
     assert policy.learner.updates == 3
@@ -188,13 +191,13 @@ def test_a_full_sample_is_carried_no_longer_and_rows_stay_as_they_are():
         assert again.to_bytes() == policy.to_bytes()
         asked = mixed(40, 7), PAYOFFS
         assert again.propose(*asked).to_bytes() == policy.propose(*asked).to_bytes()
-    assert policy.features.settled
-    assert len(policy.features.sample) == SAMPLE
+    assert policy.features.numbers.settled
+    assert len(policy.features.numbers.sample) == SAMPLE
     assert policy.rank(mixed(50, 99), PAYOFFS).sample is None
-    rows = policy.features.rows(policy.features.encode(mixed(20, 5), None))
+    rows = rows_of(policy, mixed(20, 5))
     for t in range(100, 110):
         policy.learn(policy.rank(mixed(50, t), PAYOFFS), Outcome(1, True))
-    later = policy.features.rows(policy.features.encode(mixed(20, 5), None))
+    later = rows_of(policy, mixed(20, 5))
     assert rows.tobytes() == later.tobytes()
 
 
@@ -206,18 +209,19 @@ def test_context_columns_are_understood_over_rounds():
         return np.column_stack([np.eye(6), np.full(6, rng.normal())])
 
     policy = settled(7, deal)
-    first, second = (policy.features.encode(deal(t), None).rows[0, 6] for t in (101, 102))
+    first, second = (rows_of(policy, deal(t))[0, 6] for t in (101, 102))
     assert first != second
 
 
 def test_a_damaged_state_is_refused():
-    state = unpack(pack(settled(5, lambda t: mixed(50, t)).features.saved()))
+    state = unpack(pack(settled(5, lambda t: mixed(50, t)).features.numbers.saved()))
     for damage in (
         {"sample": np.full((3, 5), np.nan)},
         {"sample": np.zeros((3, 4))},
         {"sample": np.zeros((SAMPLE + 1, 5))},
         {"directions": np.zeros((2, 5))},
         {"first": np.array([99])},
+        {"groups": np.array([2, 2])},
     ):
         with pytest.raises(BadFile, match="tabular"):
-            from_state(state | damage)
+            Tabular.from_state(Tabular.migrate(state | damage))

@@ -181,7 +181,7 @@ def test_very_many_crosses_are_crossed_once():
 
 def test_parts_of_different_policies_are_refused_and_what_a_part_from_outside_adds_is_not():
     for name, one, other, message in (
-        ("learner", recommended(dim=3), recommended(dim=4), "does not fit together"),
+        ("learner", recommended(dim=3), taught("arrays/recommended")[0], "does not fit together"),
         (
             *("costs", taught("arrays/recommended")[0], taught("arrays/ucb/ridge/matrix")[0]),
             "what it expects of costs do not fit together",

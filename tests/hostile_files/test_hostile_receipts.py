@@ -99,8 +99,8 @@ def test_a_receipt_that_this_policy_cannot_have_given_changes_nothing():
     for parts, rule in (
         ({"features": [[1e6] * 5] * 3}, "have rows of a squared norm of at most 1e"),
         ({"sample": [[1.0, 2.0]]}, "carry candidates of 4 columns"),
-        ({"features": [[0.1] * 3] * 3, "dim": 3}, "have features of length 5"),
-        ({"features": [[0.1] * 6] * 3, "dim": 6}, "have features of length 5"),
+        ({"features": [[0.1] * 3] * 3, "dim": 3}, "have rows of 5 numbers"),
+        ({"features": [[0.1] * 6] * 3, "dim": 6}, "have rows of 5 numbers"),
     ):
         policy, stored = spoiled(**parts)
         before = policy.to_bytes()

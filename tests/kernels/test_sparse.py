@@ -273,9 +273,7 @@ def single(key, group=7, count=1):
     plan = Plan(one, one - 1, np.array([group], np.uint64), one, ((None, None),))
     context = np.empty(0, np.uint64), np.empty(0)
     keys, empty = np.full((count, 1), key, np.uint64), np.empty((count, 0))
-    return SparseRows(
-        Layout((), ()), keys, np.ones((count, 1)), *context, empty, empty[:1], plan
-    )
+    return SparseRows(Layout((), ()), keys, np.ones((count, 1)), *context, empty, empty[:1], plan)
 
 
 def test_a_row_wider_than_the_table_leaves_it_sound_and_padding_takes_no_place():

@@ -296,14 +296,15 @@ def test_what_a_policy_cannot_take_is_refused_before_it_learns():
     ):
         learn_from(policy, [*rows[:-1], last])
     assert policy.to_bytes() == before
-    with pytest.raises(InvalidInput, match=r"row 1: items must be present .* takes records"):
+    with pytest.raises(InvalidInput, match=r"row 1: candidates must be an array of 2 numbers"):
         learn_from(recommended(dim=2), rows)
     arrays = [{"id": 1, "items": [[0.5], [0.1]], "order": [1], "tried": 1, "succeeded": True}]
-    with pytest.raises(InvalidInput, match=r"row 1: candidates must be records for this policy"):
-        learn_from(recommended(), arrays)
+    learn_from(policy, rows)
+    with pytest.raises(InvalidInput, match=r"row 1: candidates must be records, as those that it"):
+        learn_from(policy, arrays)
     ranking, outcome = next(iter(History(rows)))
     assert ranking.ids == [rows[0]["candidates"][i]["id"] for i in rows[0]["order"]]
-    with pytest.raises(InvalidInput, match="ranking must have rows of records"):
+    with pytest.raises(InvalidInput, match="ranking must have rows to learn from"):
         recommended().learn(ranking, outcome)
 
 

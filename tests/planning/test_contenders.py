@@ -6,16 +6,20 @@ import numpy as np
 import pytest
 
 from longrank import (
+    LCB,
     UCB,
+    Blocks,
+    Laplace,
     Outcome,
     Payoffs,
-    Tabular,
+    Records,
     Thompson,
     kernels,
     named,
     recommended,
     unit_rows,
 )
+from longrank.features.tabular import Numbers
 from longrank.planning import contenders, priced, scores_of
 
 COUNT, DIM = 3_000, 6
@@ -58,12 +62,13 @@ def policies(rows):
     default = learned(recommended(dim=DIM), rows)
     large = unit_rows(np.random.default_rng(4).normal(size=(45_000, DIM)))
     newton = learned(named("ind", dim=DIM, max_budget=5, rate=5.0), large)
-    tabular = {"features": default.features, "rng": 1}
+    features = {"features": default.features}
     return {
         "recommended": (default, rows),
-        "ucb": (UCB(default.learner, exploration=0.04, **tabular), rows),
-        "thompson": (Thompson(default.learner, optimistic=True, **tabular), rows),
-        "weights": (Thompson(default.learner, **tabular), rows),
+        "ucb": (UCB(default.learner, exploration=0.04, rng=1, **features), rows),
+        "lcb": (LCB(default.learner, caution=0.5, foresight=3, **features), rows),
+        "thompson": (Thompson(default.learner, rng=1, **features), rows),
+        "weights": (learned(Thompson(Laplace(DIM), rng=1), large), large),
         "ind": (newton, large),
     }
 
@@ -74,6 +79,7 @@ CASES = [
     ("recommended", "falling", "costs"),
     ("ucb", "constant", "shares"),
     ("ucb", "impatient", "margins"),
+    ("lcb", "linear", "costs"),
     ("thompson", "linear", "values"),
     ("thompson", "falling", "shares"),
     ("weights", "constant", "dear"),
@@ -102,14 +108,14 @@ def test_the_plan_is_that_of_all_candidates(policies, monkeypatch, name, shape, 
 
 @pytest.mark.parametrize("prices", ["costs", "margins"])
 def test_only_a_few_of_many_candidates_are_expanded(policies, rows, monkeypatch, prices):
-    expanded, along = [], Tabular.along
+    expanded, along = [], Numbers.along
 
-    def spy(features, candidates, order):
+    def spy(numbers, order):
         expanded.append(len(order))
-        return along(features, candidates, order)
+        return along(numbers, order)
 
-    monkeypatch.setattr(Tabular, "along", spy)
-    monkeypatch.setattr(Tabular, "rows", lambda *_: pytest.fail("all were expanded"))
+    monkeypatch.setattr(Numbers, "along", spy)
+    monkeypatch.setattr(Numbers, "rows", property(lambda _: pytest.fail("all were expanded")))
     items = np.tile(rows, (10, 1))
     payoffs = PAYOFFS["constant"].priced(*PRICES[prices](np.random.default_rng(6), len(items)))
     policies["recommended"][0].propose(items, payoffs)
@@ -118,7 +124,7 @@ def test_only_a_few_of_many_candidates_are_expanded(policies, rows, monkeypatch,
 
 
 def test_a_policy_that_knows_nothing_plans_with_very_many(rows):
-    policy = UCB(recommended(dim=DIM).learner, features=Tabular(DIM), exploration=0.04)
+    policy = UCB(Blocks(), features=Records(dim=DIM), exploration=0.04)
     costs = np.random.default_rng(8).uniform(0.5, 1.0, COUNT)
     costs[[17, 2_300]] = 0.1
     assert set(policy.rank(rows, Payoffs.vanilla(2).priced(costs)).order) == {17, 2_300}
@@ -137,8 +143,8 @@ def test_no_eigenvalue_exceeds_its_bound():
 
 def test_bounds_hold_the_scores_of_all(policies, rows):
     policy, features = policies["recommended"][0], policies["recommended"][0].features
-    candidates, belief = features.encode(rows, None), policy.learner.belief()
-    given = candidates.items, candidates.view, belief.weights
+    candidates, belief = features.encode(rows), policy.learner.belief()
+    given = candidates.numbers.items, candidates.numbers.view, belief.weights
     outline = contenders._outline(kernels.outline_tabular, *given)
     low, high = contenders._bound_scores(outline, belief, 0.3, 0.3)
     means, widths = belief.score(features.rows(candidates))

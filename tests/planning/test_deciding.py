@@ -6,19 +6,31 @@ import numpy as np
 import pytest
 
 from every_part import FEATURES, POLYNOMIALS
-from longrank import UCB, Laplace, Payoffs, Ridge, SparseLaplace, Tabular, unit_rows
+from longrank import UCB, Blocks, Laplace, Payoffs, Records, Ridge, unit_rows
 from longrank.planning import Optimism, Round, decide, follow
 from longrank.testing import RecordRounds
 
 ITEMS = unit_rows(np.random.default_rng(1).random((9, 4)) ** 3)
-MAPS = FEATURES | POLYNOMIALS | {"tabular": lambda: Tabular(4)}
+MAPS = FEATURES | POLYNOMIALS | {"arrays": lambda: Records(dim=4)}
 
 
 def learner_of(length, kind=Laplace):
     learner, rng = kind(length), np.random.default_rng(length)
     factor = rng.normal(size=(length, length))
+    factor /= np.linalg.norm(factor)  # no covariance exceeds that of the prior
     learner.weights[:], learner.inverse[:] = rng.normal(size=length), factor @ factor.T
     return learner
+
+
+def blocks(length):
+    learner = Blocks()
+    learner.extend(length)
+    return learner
+
+
+def along(features, candidates, order):
+    rows = features.along(candidates, np.array(order))
+    return rows.dense if features.sparse else rows
 
 
 def dealt(features, items, count, length=None):
@@ -26,20 +38,22 @@ def dealt(features, items, count, length=None):
 
 
 @pytest.mark.parametrize(
-    ("name", "bonus"), [*((name, 0.7) for name in MAPS), ("plain", -0.5), ("maximum", 0.0)]
+    ("name", "bonus"),
+    [*((name, 0.7) for name in MAPS), ("plain", -0.5), ("arrays", -0.5), ("maximum", 0.0)],
 )
 def test_each_position_has_the_best_item_given_those_above_it(name, bonus):
     features = MAPS[name]()
-    length = len(features.along(features.encode(ITEMS, None), np.array([0]))[0])
-    learner, this = learner_of(length), dealt(features, ITEMS, 9, length)
+    length = len(along(features, features.encode(ITEMS, None), [0])[0])
+    learner = learner_of(length, blocks if features.sparse else Laplace)
+    this = dealt(features, ITEMS, 9, length)
     ranking = decide(learner, this, Optimism(bonus))
-    rows = features.along(this.candidates, ranking.order)
+    rows = along(features, this.candidates, ranking.order)
     np.testing.assert_array_equal(ranking.features, rows)
     estimates = learner.link.probability(rows @ learner.weights)
     np.testing.assert_allclose(ranking.estimates, estimates, rtol=1e-12)
     for i in range(9):
         for other in np.setdiff1d(np.arange(9), ranking.order[:i]):
-            row = features.along(this.candidates, np.array([*ranking.order[:i], other]))[-1]
+            row = along(features, this.candidates, [*ranking.order[:i], other])[-1]
             score = row @ learner.weights + bonus * math.sqrt(row @ learner.inverse @ row)
             assert learner.link.probability(score) <= ranking.probabilities[i] + 1e-12
     hopeless = decide(learner, this, Optimism(-9.0))  # whatever the scores, each once
@@ -66,7 +80,7 @@ def test_bonuses_of_their_own_and_drawn_weights_decide_and_a_ceiling_makes_equal
 
 @pytest.mark.parametrize("priced", [False, True])
 def test_records_are_ranked_by_their_scores(priced):
-    policy = UCB(SparseLaplace(), exploration=0.25)
+    policy = UCB(Blocks(), exploration=0.25)
     RecordRounds.play(policy, range(12))
     features, learner = policy.features, policy.learner
     records = RecordRounds.candidates(13, np.random.default_rng(1))
@@ -79,7 +93,7 @@ def test_records_are_ranked_by_their_scores(priced):
     scores = means + 0.5 * widths
     assert ranking.order.tolist() == np.argsort(-scores, kind="stable").tolist()
     chances = learner.link.probability(scores[ranking.order])
-    np.testing.assert_array_equal(ranking.probabilities, chances)
+    np.testing.assert_allclose(ranking.probabilities, chances, rtol=1e-12)
     assert ranking.features == features.along(this.candidates, ranking.order)
     nameless = {name: value for name, value in records[0].items() if name != "id"}
     same = dealt(features, [nameless] * 5, 5)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from longrank.features.base import Features
 from longrank.features.tabular import Numbers, Tabular
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.rows import LISTS, Layout, Plan, Slot, SparseRows
+from longrank.rows import LISTS, MAX_DENSE, Layout, Plan, Slot, SparseRows
 from longrank.schema import (
     Record,
     Schema,
@@ -63,7 +62,7 @@ class RecordRound:
     def along(self, order: Indices) -> SparseRows:
         """Return the rows of some candidates, with the dense block."""
         rows = self.rows.take(order)
-        return rows if self.numbers is None else rows.with_block(self.numbers.along(order))
+        return rows if self.numbers is None else rows.but(dense=self.numbers.along(order))
 
 
 class Records(Features):
@@ -109,14 +108,19 @@ class Records(Features):
         *,
         context: Mapping[str, Any] | None = None,
     ) -> RecordRound:
-        records = None if isinstance(items, np.ndarray) else as_records(items)
+        arrays = self.numbers is not None and not self._known
+        numeric = isinstance(items, np.ndarray) or (arrays and hasattr(items, "columns"))
+        records = None if numeric else as_records(items)
         if context is not None and not isinstance(context, Mapping):
             raise InvalidInput("context", "be a dictionary", type(context).__name__)
-        arrays = self.numbers is not None and not self._known
         if records is None or (arrays and not records):
             if not context and not self._known:
                 return self._encode_array(items)
-            records = [{ARRAY: row} for row in self._checked(items).tolist()]
+            array = self._checked(items)
+            if array.shape[1] > MAX_DENSE:
+                rule = f"have at most {MAX_DENSE} columns where there is a context"
+                raise InvalidInput("items", rule, array.shape[1])
+            records = [{ARRAY: row} for row in array.tolist()]
         elif self.numbers is not None and arrays:
             why = "as those that it learned from" if self.dim is None else "since dim was given"
             rule = f"be an array of {self.numbers.dim} numbers for each candidate, {why}"
@@ -142,6 +146,8 @@ class Records(Features):
         try:
             array = checks.shaped(items, None)
         except InvalidInput as error:
+            if self.numbers is not None:
+                raise
             rule = "be an array of numbers, a list of dictionaries or names, or a frame"
             raise InvalidInput("candidates", rule, type(items).__name__) from error
         wanted = self.dim if self.numbers is None else self.numbers.dim
@@ -170,7 +176,7 @@ class Records(Features):
 
     def rows(self, candidates: RecordRound) -> Any:
         numbers = candidates.numbers
-        return candidates.rows if numbers is None else candidates.rows.with_block(numbers.rows)
+        return candidates.rows if numbers is None else candidates.rows.but(dense=numbers.rows)
 
     def price(self, candidates: RecordRound, payoffs: Payoffs) -> Payoffs:
         """Return the payoffs of a round, with the costs and values in its records."""
@@ -227,16 +233,18 @@ class Records(Features):
     def recall(self, ranking: Ranking, count: int) -> Any:
         rows = ranking.rows(count)
         given = isinstance(rows, SparseRows)
+        if len(ranking) and not given and not ranking.dim:
+            raise InvalidInput("ranking", "have rows to learn from", "none")
         arrays = not given or {field.name for field in rows.layout.candidate} == {ARRAY}
         knows = self._known or ({ARRAY} if self.numbers is not None else set())
         if len(ranking) and knows and (knows - {ARRAY} if arrays else not self._known):
             rule = f"be of {_FORMS[not arrays]}, as the candidates that this policy learned from"
             raise InvalidInput("ranking", rule, f"one of {_FORMS[arrays]}")
         if not given:
-            rows = _no_atoms(count).with_block(rows)
+            rows = _no_atoms(count).but(dense=rows)
         numbers, wanted = self.numbers, self.schema.dense
-        if given and wanted is not None and rows.layout.dense != wanted:
-            rows = _moved(rows, wanted)
+        if given and (wanted is None or rows.layout.dense != wanted):
+            rows = _moved(rows, rows.layout.dense if wanted is None else wanted)
         elif numbers is not None and len(ranking):
             sample = ranking.sample
             if not numbers.dim < rows.dim <= numbers.length:
@@ -301,9 +309,9 @@ def _no_atoms(size: int) -> SparseRows:
 def _moved(rows: SparseRows, wanted: tuple[Slot, ...]) -> SparseRows:
     """Return the rows of a receipt that was made before the fields of the block were settled."""
     before = rows.layout.dense
-    rows = replace(rows, layout=rows.layout._replace(dense=wanted))
+    rows = rows.but(layout=rows.layout._replace(dense=wanted))
     if not wanted:
-        return replace(rows, dense=None)
+        return rows.but(dense=None)
     starts, at = {}, 0
     for field in before:
         starts[field] = at
@@ -315,7 +323,7 @@ def _moved(rows: SparseRows, wanted: tuple[Slot, ...]) -> SparseRows:
         else np.zeros((len(rows), field.numbers))
         for field in wanted
     ]
-    return rows.with_block(np.concatenate([*parts, np.ones((len(rows), 1))], axis=1))
+    return rows.but(dense=np.concatenate([*parts, np.ones((len(rows), 1))], axis=1))
 
 
 def _copy_lists(fields: Iterable[Slot], records: list[dict[str, Any]]) -> None:

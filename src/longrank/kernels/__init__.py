@@ -11,7 +11,6 @@ Parts of other packages make kernels of their own with ``compiled``.
 from longrank.kernels.compilation import compiled as compiled
 from longrank.kernels.decision import decide, decide_blocks, decide_plain
 from longrank.kernels.drawing import LEAST, next_chances
-from longrank.kernels.foresight import greedy_foreseeing
 from longrank.kernels.hash_table import grow, room_for
 from longrank.kernels.laplace import laplace_cascade
 from longrank.kernels.length import best_length, best_stop, probe_is_due, sequence_values

@@ -7,7 +7,7 @@ import numpy as np
 from longrank.arrays import Flags, Matrix, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.laplace import foreseen_failure
-from longrank.kernels.ranking import Greedy, add_columns, optimistic, score_rows
+from longrank.kernels.ranking import Greedy, add_columns, optimistic
 from longrank.kernels.update import times_row
 
 # Items, stored as columns of the dense block; their means; the squares of the block's widths, which
@@ -16,21 +16,6 @@ from longrank.kernels.update import times_row
 Pool = tuple[Matrix, Vector, Vector, Flags, Vector, Vector, Vector]
 # Of the sparse parts: means, squares of widths and of bonuses; then the bonuses of the block.
 Sparse = tuple[Vector, Vector, Vector, Vector]
-
-
-@compiled
-def greedy_foreseeing(
-    items: Matrix, weights: Vector, inverse: Matrix, bonuses: Vector, count: int, foresight: int
-) -> Greedy:
-    """Choose ``count`` items, each by what would be believed if all above it had failed.
-
-    O(k d^2) for the scores, and what :func:`foresee` takes.
-    """
-    k = items.shape[0]
-    means, widths = score_rows(items, weights, inverse)
-    columns, exact, none = np.ascontiguousarray(items.T), np.ones(k, np.bool_), np.zeros(k)
-    pool = columns, means, widths * widths, exact, bonuses, none, none
-    return foresee(pool, inverse, count, foresight)
 
 
 @compiled

@@ -76,8 +76,6 @@ class Learner(Part, ABC):
         The bound on means and the step size, for learners that take steps.
     forgetting
         The share of what is known that is forgotten with every cascade.
-    foresees
-        Whether :func:`longrank.kernels.greedy_foreseeing` can compute its belief after a failure.
     sparse
         Whether its rows are :class:`longrank.rows.SparseRows`.
     append_only
@@ -91,7 +89,6 @@ class Learner(Part, ABC):
         "weights": numbers("dim"),
         "inverse": covariance("dim"),
     }
-    foresees: bool = False
     sparse: bool = False
     append_only: ClassVar[frozenset[str]] = frozenset()
     max_budget: int | None = None

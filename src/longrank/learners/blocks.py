@@ -118,8 +118,6 @@ class Blocks(Learner):
     }
     sparse = True
 
-    foresees = True
-
     def __init__(
         self,
         *,

@@ -45,7 +45,6 @@ class Laplace(Learner):
         "forgetting": real(0.0, 1.0),
         "max_budget": optional(whole(1)),
     }
-    foresees = True
 
     def __init__(
         self,

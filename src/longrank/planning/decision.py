@@ -32,8 +32,8 @@ def decide(learner: Learner, dealt: Round, optimism: Optimism) -> Ranking:
         return _decide_blocks(learner, dealt, optimism)
     elif optimism.weights is not None or not features.independent:
         greedy = _greedy(learner, dealt, optimism)
-    elif optimism.foresight or isinstance(bonus, np.ndarray):
-        greedy = _foresee(learner, dealt, optimism)
+    elif isinstance(bonus, np.ndarray):
+        greedy = _by_scores(learner, dealt, optimism)
     else:
         return _decide_plain(learner, dealt, bonus)
     return _finish(learner, dealt, greedy, bound, optimism.words)
@@ -90,14 +90,12 @@ def _by_position(dealt: Round, belief: Belief, bonus: float) -> Greedy:
     return order, features.along(candidates, order), means, scores
 
 
-def _foresee(learner: Learner, dealt: Round, optimism: Optimism) -> Greedy:
-    """Choose each item as if those above it had failed."""
-    features, candidates, _, count, _ = dealt
-    bonuses = _bonuses(optimism, len(candidates))
-    rows, foresight = features.rows(candidates), optimism.foresight
-    return kernels.greedy_foreseeing(
-        rows, learner.weights, learner.inverse, bonuses, count, foresight
-    )
+def _by_scores(learner: Learner, dealt: Round, optimism: Optimism) -> Greedy:
+    """Choose by scores whose bonuses differ."""
+    rows = dealt.features.rows(dealt.candidates)
+    means, scores = optimism.score(learner.belief(), rows)
+    order = kernels.top(scores, dealt.tries)
+    return order, np.ascontiguousarray(rows[order], np.float64), means[order], scores[order]
 
 
 def _bonuses(optimism: Optimism, size: int) -> Vector:
@@ -152,7 +150,7 @@ def _decide_blocks(learner: Learner, dealt: Round, optimism: Optimism) -> Rankin
         *given, foresight, *table, bonuses, draws, last
     )
     order = chosen[:length]
-    best = rows.chosen(keys, own, order)
+    best = rows.but(keys=keys, numbers=own, raw=rows.raw[order], items=None)
     if some is not None:
         chosen[:] = some[chosen]
     return _receipt(learner, dealt, order, filled, words=optimism.words, best=(best, added))

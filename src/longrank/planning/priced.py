@@ -95,7 +95,7 @@ def _plan_rolling(
         looked = features.next_rows(candidates, order) if rows is None else rows
         if 0 < position <= foresight:
             learner = copy.deepcopy(learner) if position == 1 else learner
-            learner.observe(_take(rows, order[-1:]), False)
+            learner.observe(rows.take(order[-1:]), False)
             belief = belief_of(learner, dealt)
         mean_of, score_of = optimism.score(belief, looked)
         free = np.delete(np.arange(len(score_of)), order)
@@ -104,14 +104,8 @@ def _plan_rolling(
         means[position], scores[position] = mean_of[item], score_of[item]
         order.append(item)
     chosen = np.array(order, np.int64)
-    along = features.along(candidates, chosen) if rows is None else _take(rows, order)
+    along = features.along(candidates, chosen) if rows is None else rows.take(order)
     return chosen, along, means, scores
-
-
-def _take(rows: Any, order: list[int]) -> Any:
-    if isinstance(rows, SparseRows):
-        return rows.take(order)
-    return np.ascontiguousarray(rows[order], np.float64)
 
 
 def _widen(

@@ -73,6 +73,9 @@ class LearningPolicy(Policy):
             raise InvalidInput("features", "be Records for a learner in blocks", repr(features))
         if features.sparse and not learner.sparse:
             raise InvalidInput("learner", "be Blocks for Records", learner)
+        if learner.sparse and learner.dim not in (0, features.block):
+            rule = f"be new, or have a dense block of {features.block} columns, as its features do"
+            raise InvalidInput("learner", rule, learner.dim)
 
     @property
     def schema(self) -> Schema:

@@ -39,12 +39,8 @@ class ConfidenceBound(LearningPolicy):
     ) -> None:
         super().__init__(learner, features, patient)
         self.foresight = checks.whole("foresight", foresight)
-        if self.foresight and not learner.foresees:
-            rule = "be one that foresees failures (Laplace does), or foresight 0"
-            raise InvalidInput("learner", rule, repr(learner))
-        if self.foresight and not self.features.independent:
-            rule = "not let a row depend on the items above it, to foresee failures"
-            raise InvalidInput("features", rule, repr(self.features))
+        if self.foresight and not self.features.sparse:
+            raise InvalidInput("features", "be Records, to foresee failures", repr(self.features))
 
 
 class UCB(ConfidenceBound):
@@ -83,8 +79,7 @@ class UCB(ConfidenceBound):
         failed one look worse, the next attempt is something different, and the length is chosen
         accordingly. Items beyond that depth are chosen by the belief after that many failures. A
         ranking's probabilities and estimates are conditional on their position being reached.
-        Needs a learner that foresees failures (:class:`Laplace`) and features that do not depend
-        on the items above.
+        Needs :class:`Records`: what is foreseen is what the dense block believes.
     patient
         Whether to learn from early stops (final declines, readers who leave) how likely a cascade
         is to continue after a failure, and to plan with that.

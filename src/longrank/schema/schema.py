@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -150,7 +149,7 @@ class Schema(Part):
         layout, plan = self._last
         if rows.layout is not layout:
             plan = self.plan(rows.layout)
-        return rows if rows.plan is plan else replace(rows, plan=plan)
+        return rows if rows.plan is plan else rows.but(plan=plan)
 
     def observe(self, rows: SparseRows) -> None:
         """Learn which fields there are, and the scale of their numbers, from observed rows."""

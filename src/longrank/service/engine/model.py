@@ -133,9 +133,9 @@ class Model:
 
     @property
     def schema(self) -> Schema | None:
-        """How records become rows, as it was published; None for policies without one."""
-        policy = self.view.policy
-        if not isinstance(policy, LearningPolicy) or not policy.features.sparse:
+        """How records become rows, as it was published; None where there are none."""
+        policy, arrays = self.view.policy, self.spec.request.dim is not None
+        if arrays or not isinstance(policy, LearningPolicy) or not policy.features.sparse:
             return None
         return policy.schema
 

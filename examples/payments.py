@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from longrank import UCB, Outcome, Payoffs, PlackettLuce, Random, Blocks, recommended
+from longrank import UCB, Blocks, Outcome, Payoffs, PlackettLuce, Random, recommended
 from longrank.logs import History, evaluate, learn_from, record
 from longrank.schema import priced
 

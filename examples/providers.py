@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from longrank import UCB, Outcome, Payoffs, PlackettLuce, Random, Blocks, recommended
+from longrank import UCB, Blocks, Outcome, Payoffs, PlackettLuce, Random, recommended
 from longrank.logs import History, evaluate, learn_from, record
 
 PAYOFFS = Payoffs([1.0, 0.8, 0.6, 0.45], [-0.3, -0.3, -0.35, -0.4, -0.45])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from longrank import UCB, Outcome, Payoffs, PlackettLuce, Blocks
+from longrank import UCB, Blocks, Outcome, Payoffs, PlackettLuce
 from longrank.logs import History, calibration, check, evaluate, fit, learn_from, record
 
 FOUND, SHOWN, ABANDON = 8, 2, 0.15  # documents; who leaves after a result without a click

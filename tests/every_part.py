@@ -86,7 +86,9 @@ POLICIES = {
         LEARNERS["likelihood-logistic"](), features=FEATURES["mixture"](), scale=0.5, rng=15
     ),
     "recommended": lambda: recommended(dim=DIM, max_budget=MAX_BUDGET),
-    "lcb/foresight": lambda: LCB(LEARNERS["laplace"](), caution=0.5, foresight=3),
+    "lcb/foresight": lambda: LCB(
+        Blocks(max_budget=MAX_BUDGET), features=Records(dim=DIM), caution=0.5, foresight=3
+    ),
     "cautious": lambda: cautious(dim=DIM, max_budget=MAX_BUDGET),
     "random": lambda: Random(rng=12),
     "oracle/exact": lambda: Oracle(TRUTH, features=FEATURES["mixture"](), exact=True),

@@ -5,7 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longrank import LCB, UCB, Laplace, Outcome, Payoffs, cautious, named, recommended, unit_rows
+from longrank import (
+    LCB,
+    UCB,
+    Blocks,
+    Laplace,
+    Outcome,
+    Payoffs,
+    Records,
+    cautious,
+    named,
+    recommended,
+    unit_rows,
+)
 from longrank.policies import from_bytes
 
 COSTLY = Payoffs.linear(3, attempt_cost=0.1)
@@ -69,8 +81,11 @@ def test_it_is_saved_and_explained_and_set_anew_and_greedy_without_caution():
     assert "a" in str(policy.rank(["a", "b"], COSTLY).explain())
     assert (recommended().online, policy.online, again.online) == (True, False, False)
     for foresight in (0, 3):
-        lower = LCB(taught(Laplace(3), 1), caution=0.0, foresight=foresight)
-        greedy = UCB(taught(Laplace(3), 1), exploration=0.0, foresight=foresight)
+        features, other = Records(dim=3), Records(dim=3)
+        lower = LCB(Blocks(), features=features, caution=0.0, foresight=foresight)
+        greedy = UCB(Blocks(), features=other, exploration=0.0, foresight=foresight)
         for seed in range(20):
             items = unit_rows(np.random.default_rng(seed).normal(size=(6, 3)))
             assert lower.rank(items, COSTLY) == greedy.rank(items, COSTLY)
+            for policy in (lower, greedy):
+                policy.learn(policy.receipt(items, COSTLY, [0, 1]), Outcome(2, seed % 3 > 0))

@@ -275,10 +275,12 @@ POLICIES = {
     r"foresight must be at least 0, got -1": lambda: UCB(
         Laplace(3), features=Polynomial(1), exploration=0.1, foresight=-1
     ),
-    r"learner must be one that foresees failures.*": lambda: UCB(
+    r"features must be Records, to foresee failures, got Plain.*": lambda: UCB(
         Ridge(2), exploration=0.1, foresight=3
     ),
-    r"learner must be .*foresee.*": lambda: LCB(OnlineNewton(**NEWTON), caution=1.0, foresight=2),
+    r"features must be Records, to foresee .*(?#lcb)": lambda: LCB(
+        OnlineNewton(**NEWTON), caution=1.0, foresight=2
+    ),
     r"learner must be new, or have a dense block of 4 columns, .*, got 3": lambda: UCB(
         Blocks.from_state(Blocks().state() | {"dim": 3}), features=Records(dim=3), exploration=0.1
     ),
@@ -288,7 +290,7 @@ POLICIES = {
     r"features must be Records for a learner in blocks.*": lambda: UCB(
         Blocks(), features=Coverage(np.eye(2)), exploration=0.1
     ),
-    r"features must not let a row depend on the items above.*": lambda: UCB(
+    r"features must be Records, to foresee failures, got Cov.*": lambda: UCB(
         Laplace(2), features=Coverage(np.eye(2)), exploration=0.1, foresight=3
     ),
     r"features must not let a row depend on the items above it, for lower bounds.*": lambda: LCB(
@@ -375,7 +377,9 @@ def test_topics_and_gains_that_are_no_coverage_are_refused():
 @pytest.mark.parametrize("kind", [None, "Truth", "Plain", "none"])
 def test_an_unknown_learner_or_feature_map_is_refused(kind):
     state = {} if kind is None else {"kind": kind}
-    with pytest.raises(BadFile, match=r"^unknown learner .*: known are \['Blocks', 'Laplace', 'Max"):
+    with pytest.raises(
+        BadFile, match=r"^unknown learner .*: known are \['Blocks', 'Laplace', 'Max"
+    ):
         learner_of(state)
     known = re.escape("known are ['coverage', 'plain', ") + r".*, 'records'\], and"
     with pytest.raises(BadFile, match=f"^unknown feature map .*: {known}"):

@@ -39,9 +39,14 @@ def columns(schema, candidates, context=None):
     rows = schema.encode(candidates, context)
     keys, numbers, context = rows.arrays()
     left, right = rows.plan[:2]
+    if rows.items is not None:  # the dense block has the constant
+        left, right = np.append(left, 0), np.append(right, -1)
     atoms = list(zip(keys, numbers, strict=True))
     crossed = [[entry(p, left, right, *own, context) for p in range(len(left))] for own in atoms]
-    return [{int(key): float(x) for key, x in row if x != 0.0} for row in crossed]
+    dense = [(slot.name, i) for slot in rows.layout.dense for i in range(slot.numbers)]
+    for row, own in zip(crossed, () if rows.items is None else rows.items, strict=False):
+        row.extend(zip(dense, own, strict=True))
+    return [{key: float(x) for key, x in row if x != 0.0} for row in crossed]
 
 
 def column(schema, value, name="field", context=None):
@@ -87,7 +92,7 @@ def test_what_is_missing_has_no_kind_yet_and_later_a_column_of_its_own(value):
         missing = column(schema, value)
         assert missing == columns(schema, [{}])[0] == column(schema, None)
         assert first != 3.5 or missing == column(schema, Decimal("nan"))
-        assert len(missing) == 2  # with the constant
+        assert len(missing) == (3 if first == [1.0, 2.0] else 2)  # with the constant
         assert missing != column(schema, first)
         assert missing != column(schema, 0.0 if first == 3.5 else first)
     declared = observed(Schema({"f": "embedding"}), [{"f": value}, {"f": [1.0, 2.0, 2.0]}])
@@ -332,7 +337,7 @@ def test_printing_shows_what_was_seen_declared_ignored_and_crossed():
     for new in ({"region": "eu"}, {"fee": 2.0}):  # in the place of a list
         record = {"id": "a", "tags": ["x"], **new}
         layout = schema.encode([record], record).layout
-        assert all(next(iter(new)) in {slot.name for slot in side} for side in layout)
+        assert all(next(iter(new)) in {slot.name for slot in side} for side in layout[:2])
 
 
 # -- the same columns -----------------------------------------------------------------------------
@@ -492,6 +497,7 @@ def test_embeddings_and_entries_beyond_the_bounds_are_left_out_and_do_not_join()
     assert "1,024 numbers of embeddings: candidate b1, candidate b2" in str(schema)
     rows = schema.encode([{"id": "a", "tags": [f"{i}" for i in range(64)]}], {"brand": "visa"})
     assert len(rows.plan.left) <= 1024
+    observed(schema, [{f"n{i:03}": 1.0 for i in range(200)}])
     assert "not used by themselves, beyond 1,024 entries a row: b0" in str(schema)
 
 

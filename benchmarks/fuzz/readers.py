@@ -49,6 +49,7 @@ with atheris.instrument_imports(include=["longrank"], exclude=KERNELS):  # numba
     from longrank.service.engine.engine import Engine
     from longrank.service.messages import ModelRequest
     from longrank.service.store.sqlite import SqliteStore
+    from longrank.warming import columns_of
 
 ALLOWED = 64 * 2**20  # bytes beside 4 times the input
 PAYOFFS = Payoffs.linear(3, attempt_cost=0.1)
@@ -66,7 +67,7 @@ def sign(body: bytes) -> bytes:
 
 
 def rank(policy):
-    if getattr(policy, "features", None) is not None and policy.features.sparse:
+    if columns_of(policy) is None and not isinstance(policy, longrank.Random):
         return policy.rank(RECORDS, PAYOFFS, context=CONTEXT)
     return policy.rank(ITEMS, PAYOFFS)
 
@@ -150,8 +151,7 @@ def receipts() -> tuple[list[bytes], Callable[[bytes], None]]:
         except LongrankError:
             assert policy.to_bytes() == before
             raise
-        if not policy.learner.sparse:
-            assert np.isfinite(policy.learner.weights).all()
+        assert np.isfinite(policy.learner.weights).all()
 
     return corpus, read
 

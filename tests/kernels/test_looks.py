@@ -96,9 +96,7 @@ def assert_all_would_be_chosen_alike(policy, items, payoffs):
     ranking = policy.propose(items, payoffs, rng=3, probe=False)
     columns = numbers(policy, items).rows.T.copy()
     size, belief = len(items), (policy.learner.weights, policy.learner.inverse)
-    looks = (
-        np.zeros(size, np.bool_) if policy.rng is None else _look(np.random.default_rng(3), size)
-    )
+    looks = _look(np.random.default_rng(3), size) & (policy.rng is not None)
     settings, more = optimism(policy), no_sparse(size, policy.bonus)
     order, rows, *_ = choose_looking(
         columns, *belief, looks, settings, more, payoffs.budget, policy.foresight

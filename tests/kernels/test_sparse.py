@@ -15,7 +15,7 @@ from longrank.kernels.looks import choose_looking
 from longrank.kernels.sparse import entry
 from longrank.rows import Layout, Plan, SparseRows
 
-MASK = (1 << 64) - 1
+MASK, NONE = (1 << 64) - 1, np.zeros(0)
 
 
 def crossed(one, other):
@@ -29,8 +29,7 @@ def sigma(x):
 class Plainly:
     """Columns: precision, natural mean, last m^2, last gamma. Groups: prior, sums of both.
 
-    A group begins with a variance of 1 in rows of up to four entries, of at least 1 / entries. The
-    dense block has a mean and a covariance, which begins as twice the identity.
+    A group begins with a variance of 1 in rows of up to four entries, of at least 1 / entries.
     """
 
     def __init__(self, entries, dim=0):
@@ -47,8 +46,7 @@ class Plainly:
         s = 1.0 / (1.0 / self.groups.get(group, [self.first])[0] + precision)
         return natural * s, s
 
-    def score(self, row, dense=()):
-        dense = np.array(dense)
+    def score(self, row, dense=NONE):
         found = [(*self.belief(key, group), x) for key, x, group in row if x != 0.0]
         means, squares = [m * x for m, _, x in found], [s * x * x for _, s, x in found]
         return sum(means) + self.m @ dense, sum(squares) + dense @ self.S @ dense
@@ -60,8 +58,8 @@ class Plainly:
         p = sigma(eta + g * q)
         return g, 1.0 / (p * (1.0 - p)) + q
 
-    def learn(self, row, success, dense=()):
-        row, dense = [each for each in row if each[1] != 0.0], np.array(dense)
+    def learn(self, row, success, dense=NONE):
+        row = [each for each in row if each[1] != 0.0]
         g, noise = self.step(row, dense, float(success))
         along = self.S @ dense
         self.m, self.S = self.m + g * along, self.S - np.outer(along, along) / noise
@@ -83,10 +81,7 @@ class Plainly:
 
 
 class Deck:
-    """Rows of some fields, a few of which are crossed; columns come back from round to round.
-
-    The dense block grows from ``dim - 2`` columns to ``dim``.
-    """
+    """Rows of some fields, a few of which are crossed; columns come back from round to round."""
 
     def __init__(self, seed, values=6, dim=0, own=3, shared=2):
         self.rng = rng = np.random.default_rng(seed)
@@ -140,7 +135,8 @@ def taught(seed, rounds, values=6, columns=1 << 12, dim=0):
     deck, learner = Deck(seed, values, dim), Blocks(columns=columns)
     twin = Plainly(len(deck.plan.left), dim)
     for t in range(rounds):
-        rows = deck.deal(int(deck.rng.integers(1, 4)), dim - 2 if dim and 2 * t < rounds else dim)
+        own = dim - 2 if dim and 2 * t < rounds else dim  # the dense block grows
+        rows = deck.deal(int(deck.rng.integers(1, 4)), own)
         succeeded = bool(deck.rng.random() < 0.5)
         learner.observe(rows, succeeded)
         for i, (row, dense) in enumerate(zip(entries(rows), rows.block(dim), strict=True)):
@@ -192,8 +188,6 @@ def test_a_dense_block_alone_is_the_laplace_approximation(forgetting):
         kernels.laplace_cascade(weights, inverse, rows, succeeded, 0.3, forgetting)
     np.testing.assert_allclose(learner.weights, weights, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(learner.inverse, inverse, rtol=1e-12, atol=1e-12)
-    assert np.array_equal(learner.inverse, learner.inverse.T)
-    assert learner.used == 0
 
 
 @settings(max_examples=12)

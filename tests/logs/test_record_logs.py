@@ -81,6 +81,20 @@ def test_a_warm_start_from_records_gives_the_state_of_learning_online(form, tmp_
         assert state(policy) == state(online)
 
 
+def test_a_warm_start_from_arrays_with_a_context_gives_the_state_of_learning_online():
+    for dim in (None, 3):
+        online, rng, rows = recommended(dim=dim), np.random.default_rng(0), []
+        for t in range(30):
+            given = {"context": {"brand": "visa"} if t % 3 else None}  # arrays stay arrays
+            items, outcome = rng.normal(size=(5, 3)), Outcome(1, t % 2 == 0)
+            ranking = online.rank(items, PAYOFFS, **given)
+            online.learn(ranking, outcome)
+            rows.append(record(t, ranking, outcome, PAYOFFS, items=items, **given))
+        policy = recommended(dim=dim)
+        assert learn_from(policy, History(rows)) == 30
+        assert state(policy) == state(online)
+
+
 def own_columns(rows):
     """The same log as somebody else would have written it."""
     return [

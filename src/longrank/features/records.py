@@ -244,8 +244,10 @@ class Records(Features):
             rows = _no_atoms(count).but(dense=rows)
         numbers, wanted = self.numbers, self.schema.dense
         if given and (wanted is None or rows.layout.dense != wanted):
-            rows = _moved(rows, rows.layout.dense if wanted is None else wanted)
-        elif numbers is not None and len(ranking):
+            layout = rows.layout
+            rows = self.schema.planned(_moved(rows, layout.dense if wanted is None else wanted))
+            return rows.but(layout=layout)  # whose fields are those of what the receipt carries
+        if numbers is not None and len(ranking):
             sample = ranking.sample
             if not numbers.dim < rows.dim <= numbers.length:
                 rule = f"have rows of {numbers.length} numbers, as this policy makes them"
@@ -266,7 +268,8 @@ class Records(Features):
             dense = self.schema.dense
             self.numbers = self._tabular(dense) if dense else Tabular(rows.dim - 1)
         numbers = self.numbers
-        if numbers is not None and carried is not None and carried.shape[1] == numbers.dim:
+        fits = rows.layout.dense == (self.schema.dense or ())
+        if numbers is not None and carried is not None and fits and carried.shape[1] == numbers.dim:
             numbers.take(carried)
 
     def view(self) -> Self:

@@ -76,9 +76,9 @@ class Decision:
         if isinstance(rows, np.ndarray):
             return Ranking.without_belief(order, rows, len(order), np.nan), outcome
         block = np.empty((len(order), 0)) if rows is None else rows.block(rows.dim)
-        names = None
-        if self.candidates is not None and self.items is None:
-            ids = identities(self.candidates, order.tolist())
+        names, played = None, order.tolist()
+        if self.items is None or (rows is not None and rows.layout.candidate):
+            ids = played if self.candidates is None else identities(self.candidates, played)
             names = Names(ids, rows, [[] for _ in ids])
         return Ranking.without_belief(order, block, len(order), np.nan, names), outcome
 

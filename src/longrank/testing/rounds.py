@@ -155,7 +155,5 @@ class RecordRounds(Rounds):
 
     @staticmethod
     def broken(bad: float) -> tuple[Any, str]:
-        return [
-            {"id": "a"},
-            bad,
-        ], "(candidates must be an array of numbers, a list of|items must hold numbers)"
+        message = "(candidates must be an array of numbers, a list of|items must hold numbers)"
+        return [{"id": "a"}, bad], message

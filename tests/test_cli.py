@@ -55,12 +55,14 @@ def test_an_error_that_names_no_file_is_not_hidden(monkeypatch):
 
 def test_the_doctor_says_whether_kernels_are_compiled(monkeypatch):
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-    assert doctor.kernels().endswith("since compiling is switched off")
+    assert doctor.kernels() == "plain Python, slower: NUMBA_DISABLE_JIT is set"
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
     with kernels.compilation.using("auto"):
         assert " compiled for this machine by numba " in doctor.kernels()
-    monkeypatch.setattr(doctor, "find_spec", lambda _: None)
-    assert doctor.kernels().endswith("since numba is not installed")
+    with kernels.compilation.using("plain"):
+        assert doctor.kernels() == "plain Python, slower: LONGRANK_KERNELS is plain"
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert doctor.kernels().startswith("plain Python, slower: numba is not installed")
 
 
 def test_it_runs_as_a_module_that_names_its_version():

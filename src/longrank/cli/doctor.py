@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from longrank.cli.terminal import EXTRAS, console, say
+from longrank.cli.terminal import EXTRAS, check_store, console, say
 from longrank.errors import MissingExtra
 from longrank.kernels.behind import NoCompiler, obstacle
 from longrank.kernels.compilation import count_on_disk, mode
@@ -32,6 +32,7 @@ def doctor(
 
     Example: `longrank doctor --store decisions.db`
     """
+    check_store(store)
     show([("kernels", True, kernels())])
     if any(find_spec(module) is None for module in EXTRAS["service"]):
         raise MissingExtra("the rest of `longrank doctor`", "service")

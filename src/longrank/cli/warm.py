@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def warm(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE", help="Saved policies; without any, all that longrank has."),
+        typer.Argument(metavar="FILE", help="Saved policies; default: all that longrank has."),
     ] = None,
 ) -> None:
     """Compile everything now rather than in the background later.

@@ -8,6 +8,7 @@ priority (:mod:`longrank.kernels.compiler`) compile what is missing there.
 
 import atexit
 import contextlib
+import functools
 import importlib.util
 import json
 import logging
@@ -255,13 +256,18 @@ def obstacle() -> str:
 
 def import_numba() -> Any:
     """Import numba, or raise :class:`NoCompiler`."""
-    reason = obstacle()
-    if not reason:
-        try:
-            return importlib.import_module("numba")
-        except Exception as error:  # built for another numpy, say
-            reason = f"numba cannot be imported ({error})"
-    raise NoCompiler(reason)
+    if reason := obstacle() or _import_problem():
+        raise NoCompiler(reason)
+    return sys.modules["numba"]
+
+
+@functools.cache  # a failed import is not repeated for every kernel
+def _import_problem() -> str:
+    try:
+        importlib.import_module("numba")
+    except Exception as error:  # built for another numpy, say
+        return f"numba cannot be imported ({error})"
+    return ""
 
 
 behind = Behind()

@@ -55,12 +55,14 @@ def test_an_error_that_names_no_file_is_not_hidden(monkeypatch):
 
 def test_the_doctor_says_whether_kernels_are_compiled(monkeypatch):
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-    assert doctor.kernels().endswith("since compiling is switched off")
+    assert doctor.kernels() == "plain Python, slower: NUMBA_DISABLE_JIT is set"
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
     with kernels.compilation.using("auto"):
         assert " compiled for this machine by numba " in doctor.kernels()
-    monkeypatch.setattr(doctor, "find_spec", lambda _: None)
-    assert doctor.kernels().endswith("since numba is not installed")
+    with kernels.compilation.using("plain"):
+        assert doctor.kernels() == "plain Python, slower: LONGRANK_KERNELS is plain"
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert doctor.kernels().startswith("plain Python, slower: numba is not installed")
 
 
 def test_it_runs_as_a_module_that_names_its_version():
@@ -271,6 +273,13 @@ def test_without_a_command_the_help_goes_to_standard_error():
         (["evaluate", "log.csv", "--policy", "ind", "--json", "no/r.json"], 2,
          "--json must be in a folder that exists, got no/r.json\n"),
         (["demo", "--out", "log.csv/pictures"], 2, "cannot use log.csv/pictures: Not a directory"),
+        (["evaluate", "log.csv", "--gate"], 2, "--policy must be one file with --gate, "),
+        (["evaluate", "log.csv", "--payoffs", "budget=x"], 2,
+         "budget must be a whole number, got 'x'\n"),
+        (["logs", "example", "x.txt"], 2, "file must end in .parquet, .csv or .jsonl, got '.txt'"),
+        (["backup", "new.db"], 2, "--store must be a file that exists, got decisions.db\n"),
+        (["doctor", "--store", "."], 2, "--store must be a file or a PostgreSQL URL, not a folder"),
+        (["play", "--record", "x.jpg"], 2, "--record must end in .png, got x.jpg\n"),
         (["reproduce"], 1, "none of the data is available yet, so nothing was run\n"),
     ],
 )  # fmt: skip

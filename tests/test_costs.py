@@ -35,6 +35,7 @@ def played(policy, items, unit: float = 1.0, rounds: int = 250):
 )
 def test_costs_are_learned_planned_with_and_saved(make, items, tmp_path):
     policy = played(make(), items)
+    assert policy.costs.count == policy.learner.updates  # every try, not every outcome
     proposed = [policy.propose(items, PAYOFFS, rng=seed).order.tolist() for seed in range(20)]
     assert proposed.count([1, 0]) > 10
     assert policy.receipt(items, PAYOFFS, [1, 0]).costs == pytest.approx(COSTS[[1, 0]], rel=0.4)

@@ -146,7 +146,7 @@ def test_an_embedding_is_scaled_by_the_norms_before_it():
     np.testing.assert_allclose(first.numbers[0, 1:], [0.6, 0.8])
     assert first.raw.tolist() == [[5.0]]
     schema.observe(first)
-    observed(schema, [{"field": [0.0, 15.0]}, {"field": None}])
+    observed(schema, [{"field": [0.0, 15.0]}, {"field": None}, {"field": [10.0, 0.0]}])
     rows = schema.encode([{"field": [3.0, 4.0]}, {"field": [0.0, 0.0]}, {"field": [1e90, 0]}], {})
     np.testing.assert_allclose(rows.numbers[:, 1:], [[0.3, 0.4], [0.0, 0.0], [10.0, 0.0]])
 

@@ -1,4 +1,4 @@
-"""Contents: what the state of a part holds, checked before anything is made of it.
+"""Contents: what the state of a part holds, validated before use.
 
 A part declares its contents as a dictionary: for each name a rule, which is a function of the
 value and of the sizes known so far. Sizes are the whole numbers of the same state, by name, and the
@@ -20,12 +20,12 @@ Sizes = dict[str, int]
 Rule = Callable[[Any, Sizes], None]
 Contents = dict[str, Rule]
 
-MAX_COUNT = 1 << 53  # what is counted stays exact as a float, and far from 64 bits
-MAX_NUMBER = 1e150  # of a belief, so that squares are finite
+MAX_COUNT = 1 << 53  # counts stay exact as floats, and far below 64 bits
+MAX_NUMBER = 1e150  # in a belief, so that squares are finite
 
 
 class Broken(Exception):
-    """A value breaks a rule: where it stands, the rule, and what was found."""
+    """A value breaks a rule: its place, the rule, and what was found."""
 
     def __init__(self, rule: str, found: object, where: str = "") -> None:
         super().__init__(rule, found, where)
@@ -36,7 +36,7 @@ class Broken(Exception):
 
 
 def check(what: str, contents: Contents, state: Any) -> None:
-    """Refuse a state that does not hold what it should."""
+    """Refuse a state whose contents break a rule."""
     try:
         tree(contents)(state, {})
     except Broken as broken:
@@ -44,7 +44,7 @@ def check(what: str, contents: Contents, state: Any) -> None:
 
 
 def tree(contents: Contents) -> Rule:
-    """A dictionary with these contents; what else it holds is not used."""
+    """A dictionary with these contents; other keys are ignored."""
 
     def rule(value: Any, sizes: Sizes) -> None:  # noqa: ARG001
         if not isinstance(value, dict):
@@ -79,7 +79,7 @@ def optional(rule: Rule) -> Rule:
 
 
 def listed(rule: Rule, maximum: int = MAX_COUNT, exactly: int | None = None) -> Rule:
-    """A list of what a rule allows."""
+    """A list whose elements follow a rule."""
 
     def each(value: Any, sizes: Sizes) -> None:
         if not isinstance(value, list | tuple):
@@ -94,7 +94,7 @@ def listed(rule: Rule, maximum: int = MAX_COUNT, exactly: int | None = None) -> 
 
 
 def mapped(rule: Rule, maximum: int = MAX_COUNT) -> Rule:
-    """A dictionary of what a rule allows, by any names."""
+    """A dictionary with any keys, whose values follow a rule."""
 
     def each(value: Any, sizes: Sizes) -> None:
         if not isinstance(value, dict) or len(value) > maximum:
@@ -197,7 +197,7 @@ def wholes(
 
 
 def array(dtype: type[np.generic], *shape: int | str) -> Rule:
-    """An array of keys or flags, any of which will do."""
+    """An array of keys or flags, whose values are unrestricted."""
 
     def rule(value: Any, sizes: Sizes) -> None:
         _array(value, dtype, shape, sizes)
@@ -219,11 +219,11 @@ def covariance(size: str) -> Rule:
 
 
 COUNT = whole()
-PART = tree({})  # one that its own kind checks
+PART = tree({})  # checked by its own kind
 
 
 def show(value: Any) -> str:
-    """Return a value as a message tells it, short, whatever it is."""
+    """Return a short description of any value, for messages."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} in shape {value.shape}"
     if isinstance(value, str):
@@ -244,6 +244,6 @@ def _array(
     for size, length in zip(shape, value.shape, strict=True):
         wanted = size if isinstance(size, int) else sizes.setdefault(size, length)
         if length != wanted:
-            told = tuple(sizes.get(each, each) if isinstance(each, str) else each for each in shape)
-            raise Broken(f"have shape {told}", value.shape)
+            full = tuple(sizes.get(each, each) if isinstance(each, str) else each for each in shape)
+            raise Broken(f"have shape {full}", value.shape)
     return value

@@ -1,7 +1,7 @@
-"""Warming: use a policy in every way once, so that its kernels are known before they are needed.
+"""Warming: use a policy in every way once, so that its kernels are requested beforehand.
 
-What the kernels take is noted (:mod:`longrank.kernels.behind`); compiled forms are then loaded, or
-made, without anybody waiting for them.
+:mod:`longrank.kernels.behind` records them; their compiled forms are then loaded, or compiled,
+before a call waits for them.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _ROUNDS = ((3, False), (3, True), (12, True), (160, False), (30, True))  # candi
 
 
 def exercise(policy: Policy, columns: int | None, max_budget: int = 3) -> None:
-    """Rank, priced and unpriced, and learn from outcomes; it changes the policy, so give a copy.
+    """Rank, priced and unpriced, and learn from outcomes; this changes the policy, so pass a copy.
 
     ``columns`` is the length of an item, None if candidates are records.
     """

@@ -58,6 +58,8 @@ def test_a_gain_of_remaining_times_topics_is_the_compiled_one(grid):
     encoded, order = compiled.encode(items, 4), np.random.default_rng(3).permutation(12)
     one, other = compiled.along(encoded, order), own.along(encoded, order)
     np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-15 if grid is None else 0.0)
+    for each in (compiled, own):
+        assert not each.next_rows(encoded, [3, 1])[[3, 1]].any()  # what is above comes no more
 
 
 @pytest.mark.parametrize(

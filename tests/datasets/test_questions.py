@@ -43,7 +43,9 @@ def test_models_and_questions_are_records(small_questions):
     words, cluster = got.texts[7], got.clusters[7]
     assert got.context(7) == {"cluster": cluster, "length": len(words), "words": words}
     assert cluster == ("0" if words.startswith("add") else "1")
-    with pytest.raises(InvalidInput, match="dearest must be a finite number of at least 0, got -1"):
+    with pytest.raises(
+        InvalidInput, match="max_cost must be a finite number of at least 0, got -1"
+    ):
         got.candidates(-1)
 
 

@@ -1,4 +1,4 @@
-"""Kernels are interpreted at once, and compiled behind."""
+"""Kernels are interpreted at once, and compiled in the background."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from longrank.errors import InvalidInput
+from longrank.kernels import behind as background
 from longrank.kernels import compilation
 from longrank.kernels.behind import TURN, Behind, Job
 from longrank.kernels.compilation import Kernel, compiled, describe, numba_types, using
@@ -27,7 +28,7 @@ worth = Payoffs.linear(2, success=2.40, attempt_cost=0.0, give_up=-0.20)
 ranking = policy.rank(routes, worth, context={"brand": "visa", "amount": 120.0})
 policy.learn(ranking, Outcome(tried=1, succeeded=True))
 """
-# As where a folder cannot be written; who runs as root may write everywhere.
+# As where a folder cannot be written; root may write everywhere.
 READ_ONLY = """
 import tempfile
 def refuse(*_, **__): raise PermissionError("read-only")
@@ -46,6 +47,22 @@ while not behind.ready and not behind.failed and time.monotonic() < end:
 assert behind.ready and not behind.failed, behind.failed
 assert probe_is_due.func is not probe_is_due.interpret
 assert probe_is_due(16) == first
+"""
+
+
+UNCOMPILED = """
+from longrank.kernels.compilation import mode
+assert mode() == "plain" and behind._thread is None and not behind.wanted
+"""
+# As where the installed numba is for another numpy.
+UNUSABLE = """
+import sys
+class Broken:
+    def find_spec(self, name, *_):
+        if name == "numba.core.config": raise ImportError("Numba needs NumPy 2.3 or less")
+sys.meta_path.insert(0, Broken())
+from longrank.kernels.behind import behind
+behind.patience = float("inf")
 """
 
 
@@ -99,10 +116,11 @@ def test_threads_that_need_a_kernel_at_once_share_its_dispatcher(monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(compilation, "dispatcher", when_both_ask)
-    monkeypatch.setattr(compilation, "_making", lock)
+    monkeypatch.setattr(background, "_loading", lock)
     kernel = Kernel(probe_is_due.plain, frozenset())
     Kernel.every.remove(kernel)
-    threads = [threading.Thread(target=kernel.load, args=(("int",),)) for _ in range(2)]
+    job = kernel.job((16,)), kernel._loader(kernel.job((16,)))
+    threads = [threading.Thread(target=Behind()._load, args=job) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -123,7 +141,83 @@ def test_everything_works_without_numba():
     absent += "import importlib.util as u; was = u.find_spec\n"
     absent += "u.find_spec = lambda name, *more: None if name == 'numba' else was(name, *more)\n"
     begun = "from longrank.kernels.behind import behind; behind.begin()\n"
-    run(absent + begun + FIVE_LINES + "behind._thread.join(120); assert not behind.ready")
+    run(absent + begun + FIVE_LINES + UNCOMPILED)
+
+
+def test_without_a_usable_compiler_no_thread_is_started_and_a_large_array_warns_once():
+    large = "import numpy as np; from longrank.kernels.ranking import worst_row\n"
+    large += "[worst_row(np.ones((8, 1 << 15))) for _ in range(2)]\n"
+    begun = "from longrank.kernels.behind import behind; behind.begin()\n"
+    for chosen in ("auto", "compiled"):
+        code = begun + FIVE_LINES + UNCOMPILED + large
+        warned = run(code, LONGRANK_KERNELS=chosen, NUMBA_DISABLE_JIT="1")
+        assert warned.count("not compiled: NUMBA_DISABLE_JIT is set") == (chosen == "compiled")
+        assert warned.count("a large array runs as plain Python") == 1
+    frozen = "import sys; sys.executable = ''\n" + begun + FIVE_LINES + UNCOMPILED
+    assert run(frozen) == ""
+
+
+def test_a_numba_that_cannot_be_imported_is_reported_once(tmp_path):
+    expected = "not compiled: numba cannot be imported (Numba needs NumPy 2.3 or less)"
+    for chosen in ("auto", "compiled"):
+        code = UNUSABLE + FIVE_LINES + "from longrank.kernels.compilation import prepare\n"
+        warned = run(code + "prepare()" + UNCOMPILED, LONGRANK_KERNELS=chosen)
+        assert warned.count(expected) == len(warned.splitlines()) == 1
+    for command in ("doctor", "warm"):
+        code = UNUSABLE + "from longrank.cli import main; from contextlib import suppress\n"
+        code += f"sys.argv = ['longrank', {command!r}]; sys.stdout = sys.stderr\n"
+        shown = run(code + "with suppress(SystemExit): main()", LONGRANK_STORE=str(tmp_path / "x"))
+        assert "numba cannot be imported" in shown
+        assert "Traceback" not in shown
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_fork_waits_for_a_kernel_that_is_loaded_and_its_child_compiles_on_its_own():
+    code = """
+import os, threading
+from longrank.kernels import behind
+from longrank.kernels.behind import Behind, Job
+parent, entered, go, loaded = behind.behind, threading.Event(), threading.Event(), []
+def load():
+    entered.set()
+    assert go.wait(120)
+    loaded.append(1)
+    return True
+thread = threading.Thread(target=parent.make, args=(Job("m", "k", ()), load))
+thread.start()
+assert entered.wait(120)
+os.register_at_fork(before=go.set)  # runs before the hooks that were registered earlier
+child = os.fork()
+if not child:
+    own = behind.behind
+    os._exit(0 if loaded and own is not parent and own.make(Job("m", "j", ()), load) else 1)
+assert os.waitpid(child, 0)[1] == 0
+thread.join(120)
+assert parent.make(Job("m", "j", ()), load)
+"""
+    run(code)
+
+
+def test_an_interrupted_wait_does_not_shift_later_answers():
+    class Interrupted:
+        """A pipe whose first answer is interrupted by a signal."""
+
+        def __init__(self, pipe):
+            self.pipe, self.close = pipe, pipe.close
+
+        def readline(self):
+            raise TimeoutError
+
+    jobs, job = Behind(), Job("longrank.kernels.length", "of_no_kernel", ())
+    jobs._process._running = started = background._spawn()
+    started.stdout = Interrupted(started.stdout)
+    with pytest.raises(TimeoutError):
+        jobs.make(job, lambda: False)
+    assert job not in jobs.failed
+    other = Job("longrank.kernels.length", "another", ())
+    assert not jobs.make(other, lambda: False)
+    assert "no attribute 'another'" in jobs.failed[other]
+    jobs._process.close()
 
 
 class Pair(NamedTuple):
@@ -165,12 +259,17 @@ def test_short_scripts_never_compile_and_long_ones_do():
     assert jobs.wanted[job][0] == pytest.approx(0.24)
 
 
-def test_threads_take_short_turns_while_a_kernel_is_loaded_and_usual_ones_afterwards():
-    turns, behind, before = [], Behind(), sys.getswitchinterval()
-    behind.want(Job("m", "k", ()), lambda: turns.append(sys.getswitchinterval()) or True, 1.0)
-    while not behind.ready or sys.getswitchinterval() != before:
-        threading.Event().wait(0.001)
-    assert turns == [pytest.approx(TURN)]
+def test_threads_take_short_turns_while_a_kernel_is_loaded_but_not_while_it_is_compiled():
+    turns, jobs, before = [], Behind(), sys.getswitchinterval()
+
+    def load():
+        turns.append(sys.getswitchinterval())
+        return len(turns) == 3
+
+    jobs._process.compile = lambda _: load() and ""
+    assert jobs.make(Job("m", "k", ()), load)
+    assert turns == [pytest.approx(TURN), before, pytest.approx(TURN)]
+    assert sys.getswitchinterval() == before
 
 
 def test_what_cannot_be_compiled_is_said_once_and_a_compiler_that_dies_is_replaced(caplog):
@@ -188,7 +287,7 @@ def test_what_cannot_be_compiled_is_said_once_and_a_compiler_that_dies_is_replac
     jobs._process.close()
 
 
-def test_it_is_compiled_behind_said_once_and_loaded_the_next_time(tmp_path):
+def test_it_is_compiled_in_the_background_said_once_and_loaded_the_next_time(tmp_path):
     first = run(UNTIL_COMPILED, NUMBA_CACHE_DIR=str(tmp_path))
     assert first.count("compiling for this machine, in the background") == 1
     assert "compiling" not in run(UNTIL_COMPILED, NUMBA_CACHE_DIR=str(tmp_path))
@@ -198,6 +297,15 @@ def test_it_is_compiled_behind_said_once_and_loaded_the_next_time(tmp_path):
         again = run(UNTIL_COMPILED, NUMBA_CACHE_DIR=str(tmp_path))
         assert "is damaged" in again
         assert "compiling for this machine" in again
+
+
+def test_a_damaged_index_counts_as_not_compiled(tmp_path):
+    compile_one = UNTIL_COMPILED + "from longrank.kernels.compilation import count_on_disk\n"
+    run(compile_one + "assert count_on_disk()[0] == 1", NUMBA_CACHE_DIR=str(tmp_path))
+    for file in tmp_path.rglob("*.nbi"):
+        os.truncate(file, 0)
+    counted = "from longrank.kernels.compilation import count_on_disk\nimport longrank\n"
+    run(counted + "assert count_on_disk()[0] == 0", NUMBA_CACHE_DIR=str(tmp_path))
 
 
 def test_a_filled_cache_is_read_where_no_folder_can_be_written(tmp_path):
@@ -227,10 +335,10 @@ def test_compiled_kernels_wait_for_the_compiler_and_so_do_large_arrays():
         assert worst_row._dispatcher.overloads
 
 
-def test_whoever_waits_for_the_compiler_is_told(tmp_path):
+def test_a_call_that_waits_for_the_compiler_says_so(tmp_path):
     code = "from longrank.kernels import length; length.probe_is_due(16)"
-    told = run(code, LONGRANK_KERNELS="compiled", NUMBA_CACHE_DIR=str(tmp_path))
-    assert told == "longrank: compiling for this machine, which can take a minute, once\n"
+    said = run(code, LONGRANK_KERNELS="compiled", NUMBA_CACHE_DIR=str(tmp_path))
+    assert said == "longrank: compiling for this machine, which can take a minute, once\n"
 
 
 def test_all_kernels_are_known_by_the_name_of_their_module():

@@ -17,6 +17,7 @@ PLAYED = [
     *((name, PRICED) for name in JUDGED),
     *(("greedy", payoffs) for payoffs in (PAYOFFS, FREE, Payoffs.exponential(3))),
     ("short", PAYOFFS),
+    ("epsilon", Payoffs([1.0], [-0.2] * 2).priced(None, [0.0] + [-2.0] * 4)),  # some do harm
 ]
 
 
@@ -28,7 +29,7 @@ def test_what_a_policy_would_have_earned_lies_in_the_bounds(name, payoffs):
     history = History(logged(greedy([0.5, 0.5, 0.5, 0.5]), rounds, 1, payoffs))
     low, high, exact = gather(policy, history, fit(history), draws=0).bounds.T
     world, earned = LogisticWorld(TRUTH, items=5, seed=1), np.zeros(rounds)
-    orders = [order for n in range(4) for order in permutations(range(5), n)]
+    orders = [order for n in range(payoffs.budget + 1) for order in permutations(range(5), n)]
     for t in range(rounds):
         dealt = world.deal(t)
         played = [(policy.rank(dealt.items, payoffs).order, 1.0)]

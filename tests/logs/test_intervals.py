@@ -13,13 +13,16 @@ from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.intervals import (
     IntervalSettings,
     _grouped,
+    betting,
     bootstrap,
     cautions,
     effective_size,
+    lower,
     mean_interval,
     ratio,
     ratio_interval,
     score,
+    stakes,
 )
 from longrank.logs.evaluation.outcome_model import Seen
 from longrank.logs.evaluation.sample import Sample, robust_variance
@@ -46,6 +49,18 @@ def test_intervals_cover_the_truth_as_often_as_they_say(log):
             covered[i] += one.low <= truth <= one.high
     # what leaves room for the unseen, or holds for every number, covers more than it says
     assert (covered >= stats.binom.ppf(0.001, RUNS, 0.95)).all(), covered / RUNS
+
+
+def test_what_is_staked_on_a_value_depends_neither_on_it_nor_on_what_follows():
+    values = np.random.default_rng(2).random(40)
+    other = np.where(np.arange(40) < 20, values, 5.0)
+    np.testing.assert_array_equal(stakes(values, 0.05)[:21], stakes(other, 0.05)[:21])
+
+
+def test_each_end_of_an_interval_by_betting_errs_with_half_the_risk():
+    values = np.random.default_rng(3).random(50)
+    low, high = betting(values, 1.0 - values, 0.05)
+    assert (low, high) == (lower(values, 0.025), 1.0 - lower(1.0 - values, 0.025))
 
 
 NOTHING = Seen(np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64))

@@ -6,7 +6,7 @@ from small_world import FORMS, JUDGED, chance, logged
 
 from longrank.logs import History, check, fit
 from longrank.logs.evaluation.evidence import gather
-from longrank.logs.evaluation.sample import chances_of_outcomes
+from longrank.logs.evaluation.sample import outcome_probabilities
 
 GONE = (0, 3, 4, 19)
 
@@ -110,7 +110,7 @@ def test_weights_for_missing_outcomes_come_from_decisions_before():
         if not last:
             rows[79] |= {"tried": None, "succeeded": None}
         history = History(rows)
-        weights.append(chances_of_outcomes(gather(policy, history, fit(history), draws=0)))
+        weights.append(outcome_probabilities(gather(policy, history, fit(history), draws=0)))
     np.testing.assert_array_equal(*weights)
     assert (weights[0][:6] == 1.0).all()  # none was missing so far
     assert 0.5 < weights[0][-10:].mean() < 0.9

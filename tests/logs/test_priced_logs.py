@@ -115,6 +115,14 @@ def test_bills_that_are_missing_count_as_those_of_the_others():
     assert "1 decisions do not say what their attempts cost" in found[0].notes[0]
 
 
+def test_the_mean_of_all_attempts_counts_as_one_more_of_a_candidate():
+    row = {"candidates": ["a", "b", "c"], "tried": 1, "succeeded": False}
+    told = [row | {"id": i, "order": [i // 3], "outcome_costs": [1.0 - i // 3]} for i in range(4)]
+    history = History(told, payoffs=Payoffs([1.0], [0.0, 0.0]))
+    expected = fit(history).costs.expect(next(iter(history.decisions())))
+    assert expected == pytest.approx([3.75 / 4.0, 0.75 / 2.0, 0.75])
+
+
 def test_the_report_and_what_if_are_in_money(tmp_path):
     _, rows = payments(40)
     history, policies = History(rows), {"mine": recommended()}

@@ -101,6 +101,8 @@ def test_how_decisions_ended_has_no_part_in_the_effective_number():
     }
     assert len(numbers) == 1
     assert 100 < numbers.pop() < 200
+    half = replace(found, observed=np.arange(300) % 2 == 0)  # what has not ended is no evidence
+    assert effective_by_design(half) == effective_by_design(found) / 2.0
 
 
 def test_a_position_that_is_drawn_is_not_hidden_by_those_that_are_certain():

@@ -231,7 +231,10 @@ def test_records_and_outcomes_that_break_a_rule_are_told_in_the_same_words(share
     answer = shared_http.post(BASE + "/outcomes", json=wrong).json()
     assert answer["detail"] == "outcomes[0].costs[0] must be at least 0, got -2"
     half = shared_http.put(f"{DECISIONS}/x/outcome", json={"tried": 1}).json()
-    assert half["detail"].endswith("must both be given, or succeeded_id, got only tried")
+    assert half["detail"] == "give tried and succeeded, or succeeded_id; got only tried"
+    assert half["parameter"] == "tried, succeeded"
+    unclear = shared_http.put(f"{DECISIONS}/x/outcome", json={"succeeded": "yes"}).json()
+    assert unclear["detail"] == 'succeeded must be true, false or null, got "yes"'
     odd_id = shared_http.post(DECISIONS, json={"id": "order/17", "candidates": ["a"]}).json()
     assert odd_id["detail"] == (
         "id must be letters, digits, '.', '_', ':', '~', '-', at most 128, beginning with a "

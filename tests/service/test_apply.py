@@ -181,6 +181,26 @@ def test_a_learner_that_fails_stops_everything_and_all_who_wait_are_told(engine,
         engine.decide("m", asked("y"))
 
 
+def test_once_a_model_has_failed_to_learn_no_outcome_is_acknowledged(engine, stuck, monkeypatch):
+    """Neither its own, in the writer's thread, nor another's that waits in the pool."""
+    make(engine, "other")
+
+    async def work():
+        for model, name in (("m", "a"), ("m", "b"), ("other", "x")):
+            await engine.aio.decide(model, asked(name))
+        await learning(engine, stuck, "a")
+        (waiting,) = await learning(engine, stuck, "b")
+        monkeypatch.setattr(apply, "MAX_INLINE", 10.0)
+        engine.model("other").policy.learner.observe = None
+        with pytest.raises(StoreFailed, match="'other' could not learn"):
+            await engine.aio.settle("other", "x", told())
+        stuck.release.set()
+        with pytest.raises(StoreFailed, match="'other' could not learn"):
+            await waiting
+
+    run(work())
+
+
 def test_a_model_that_is_deleted_before_it_has_learned_stops_nothing(engine):
     make(engine, "other")
     engine.decide("m", asked("x"))

@@ -449,7 +449,7 @@ def test_it_tells_expected_costs_patience_and_draws(browser, http):
     opened(browser, http, address="asks/900")
     until(lambda: tile(browser, "with expected costs") == "1")
     for model, decision, words in (
-        ("asks", "d3", ("as was expected: it told no costs.", "a patience of 0.900:")),
+        ("asks", "d3", ("as was expected: no costs were reported.", "a patience of 0.900:")),
         ("asks", "d2", ("net of 0.50 EUR spent on tries.", "a patience of 0.900:")),
         ("draws", cut, ("as drawn at random: a longer sequence has a higher",)),
     ):

@@ -12,7 +12,7 @@ from killing import Load, check, make_model
 from process import Server, once
 from serving import asked, execute, follow, free_port, make, play, told, until
 
-from longrank.service.engine import catalog
+from longrank.service.engine import catalog, follower
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys, digest
 from longrank.service.errors import StoreDamaged, StoreFailed, Unknown
@@ -59,7 +59,30 @@ def test_each_process_applies_what_all_of_them_have_logged(engines):
     assert first.model("m").snapshot() == second.model("m").snapshot()
 
 
-def test_when_a_process_is_gone_another_does_the_upkeep(engines):
+def test_what_is_logged_just_as_a_slow_model_has_caught_up_is_applied(engines, monkeypatch):
+    first, second = engines
+    follow(engines)
+    model, late, catch_up = second.model("m"), iter("y"), follower.catch_up
+
+    def settle(name):
+        first.decide("m", asked(name))
+        first.settle("m", name, told())
+        second.follow()
+
+    def caught_up(*arguments):
+        catch_up(*arguments)
+        for name in late:
+            settle(name)
+
+    monkeypatch.setattr(follower, "catch_up", caught_up)
+    second._applier._costs[model.number] = 60.0
+    settle("x")
+    until(lambda: not second.learning(model))
+    assert model.version == 2
+
+
+def test_when_a_process_is_gone_another_does_the_upkeep(engines, monkeypatch):
+    monkeypatch.setattr(follower, "MAX_ENTRIES", 4)  # which are fewer than there will be
     first, second = engines
     follow(engines)
     for i in range(10):

@@ -12,7 +12,7 @@ from longrank.service.engine.apply import Recent, catch_up
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model
 from longrank.service.errors import Conflict, NotReady, StoreDamaged, StoreFailed, Unknown
-from longrank.service.store import sql, sqlite
+from longrank.service.store import sql, sqlite, writer
 from longrank.service.store.records import DECISION, Draft
 from longrank.service.store.sqlite import SqliteStore
 from longrank.service.upkeep import Upkeep
@@ -45,6 +45,22 @@ def test_a_snapshot_is_taken_every_so_often_and_the_first_is_never_deleted(engin
     assert fresh(engine).snapshot() == state
     crash(engine)
     assert reopen().model("m").snapshot() == state
+
+
+def test_an_outcome_that_reached_the_log_although_its_commit_failed_is_learned(engine, monkeypatch):
+    engine.decide("m", asked("x"))
+    transact = writer._transact
+
+    def in_silence(*arguments):
+        transact(*arguments)
+        raise OSError("written, but nobody was told")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writer, "_transact", in_silence)
+        with pytest.raises(StoreFailed, match="nobody was told"):
+            engine.settle("m", "x", told())
+    assert engine.settle("m", "x", told()).repeated
+    assert engine.model("m").version == 1
 
 
 def test_upkeep_goes_on_after_a_failure(engine):

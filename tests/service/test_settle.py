@@ -71,6 +71,8 @@ def test_of_an_outcome_only_the_attributable_part_is_learned(engine):
     assert engine.settle("m", "x", told(3, True, not_attributable=[1, 1])).learned  # said twice
     policy.learner.observe(ranking.features[1:3], True)
     assert engine.model("m").policy.to_bytes() == policy.to_bytes()
+    engine.decide("m", asked("y"))
+    assert engine.settle("m", "y", told(2, False, not_attributable=[1, 1])).learned
 
 
 def test_a_sequence_cut_short_is_given_up_and_one_tried_to_the_end_declined(engine):

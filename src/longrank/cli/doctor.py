@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from longrank.cli.terminal import EXTRAS, console, say
+from longrank.cli.terminal import EXTRAS, check_store, console, say
 from longrank.errors import MissingExtra
-from longrank.kernels.behind import available
+from longrank.kernels.behind import NoCompiler, obstacle
 from longrank.kernels.compilation import count_on_disk, mode
 
 
@@ -32,6 +32,7 @@ def doctor(
 
     Example: `longrank doctor --store decisions.db`
     """
+    check_store(store)
     show([("kernels", True, kernels())])
     if any(find_spec(module) is None for module in EXTRAS["service"]):
         raise MissingExtra("the rest of `longrank doctor`", "service")
@@ -43,11 +44,12 @@ def doctor(
 
 def kernels() -> str:
     """Say whether there is a compiler, and what follows from that."""
-    if find_spec("numba") is None:
-        return "plain Python, slower, since numba is not installed"
-    if not available() or mode() == "plain":
-        return "plain Python, slower, since compiling is switched off"
-    count, folder = count_on_disk()
+    try:
+        if mode() == "plain" and not obstacle():
+            return "plain Python, slower: LONGRANK_KERNELS is plain"
+        count, folder = count_on_disk()
+    except NoCompiler as error:
+        return f"plain Python, slower: {error.reason}"
     if not folder:
         return "plain Python, slower: no folder can be written; set NUMBA_CACHE_DIR to one that can"
     compiled = f"{count} compiled for this machine by numba {version('numba')}, in {folder}"

@@ -166,6 +166,12 @@ def evaluate(
     if not parallel and ((jobs or 1) > 1 or backend != "processes"):
         raise MissingExtra("running in several processes", "experiments")
     specs = policy or ["recommended"]
+    if gate and (len(specs) != 1 or not Path(specs[0]).is_file()):
+        rule = (
+            "be one file with --gate, because repeated looks at a growing log must judge the same "
+            "policy"
+        )
+        raise InvalidInput("--policy", rule, ", ".join(map(repr, specs)))
     own = Plain(stderr=True) if str(json) == "-" else console
     try:
         with own.status(f"reading {', '.join(map(str, log))}"):
@@ -229,12 +235,6 @@ def _gate_decision(
     """Ask whether the policy may replace what is played."""
     from longrank import logs
 
-    if len(specs) != 1 or not Path(specs[0]).is_file():
-        rule = (
-            "be one file with --gate, because repeated looks at a growing log must judge the same "
-            "policy"
-        )
-        raise InvalidInput("policy", rule, ", ".join(map(repr, specs)))
     name, policy = Path(specs[0]).stem, load(specs[0])
     return logs.gate(
         history, {name: policy}, confidence=confidence, missing=missing, earnable=earnable

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longrank.checks import whole
 from longrank.cli.terminal import console, listing, names, say
 from longrank.cli.usage import Command, Group
 from longrank.errors import InvalidInput
@@ -85,6 +86,7 @@ def _payoffs(text: str) -> Payoffs | None:
     if not text:
         return None
     given = values("payoffs", text)
+    whole("budget", given.get("budget", 0))
     needed, known = {"budget", "attempt_cost"}, {"budget", "attempt_cost", "success", "give_up"}
     if needed - set(given) or set(given) - known:
         rule = "have budget and attempt_cost, and may have success and give_up"
@@ -184,7 +186,10 @@ def example(
     from longrank.logs import write
     from longrank.logs.example import DECISIONS
     from longrank.logs.example import example as example_rows
+    from longrank.logs.formats import SUFFIXES
 
+    if file.suffix.lower() not in SUFFIXES:
+        raise InvalidInput("file", "end in .parquet, .csv or .jsonl", repr(file.suffix))
     if file.exists():
         raise InvalidInput("file", "not exist yet", file)
     if not file.parent.is_dir():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longrank.cli.terminal import console, needs, say
+from longrank.errors import InvalidInput
 
 if TYPE_CHECKING:
     from longrank.service.play import Desk
@@ -66,6 +67,8 @@ def play(
     from longrank.service.store.store import open_store
 
     if record is not None:
+        if record.suffix.lower() != ".png":
+            raise InvalidInput("--record", "end in .png", record)
         playing.browser()  # fail now rather than in a minute
     started, stopping = time.monotonic(), threading.Event()
 

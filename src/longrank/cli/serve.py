@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 import typer
 
 from longrank.cli import configuration
-from longrank.cli.terminal import needs, say
+from longrank.cli.terminal import check_store, needs, say
 from longrank.errors import InvalidInput
 from longrank.service.http.limits import Limits
 
@@ -119,8 +119,7 @@ def _check_place(store: str) -> None:
 
     if "://" in store:
         return
-    if Path(store).is_dir():
-        raise InvalidInput("store", "be a file or a PostgreSQL URL, not a folder", repr(store))
+    check_store(store)
     if not Path(store).parent.is_dir():
         raise StoreFailed(f"cannot make {store}: there is no folder {Path(store).parent}")
 

@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from rich.console import Console, RenderableType
@@ -75,6 +76,12 @@ def say(text: str, to: Console = console, style: str | None = None) -> None:
 def refuse(reason: str) -> None:
     """Print a sentence on standard error, on one line."""
     say(f"longrank: {reason}", Plain(stderr=True), "red")
+
+
+def check_store(store: str) -> None:
+    """Refuse a folder where a store should be."""
+    if "://" not in store and Path(store).is_dir():
+        raise InvalidInput("--store", "be a file or a PostgreSQL URL, not a folder", repr(store))
 
 
 def listing(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:

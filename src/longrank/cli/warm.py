@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,9 +19,7 @@ if TYPE_CHECKING:
 def warm(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="[FILE]...", help="Saved policies; without any, all that longrank has."
-        ),
+        typer.Argument(metavar="FILE", help="Saved policies; default: all that longrank has."),
     ] = None,
 ) -> None:
     """Compile everything now rather than in the background later.
@@ -33,20 +30,19 @@ def warm(
 
     Example: `longrank warm`
 
-    Example: `longrank warm policy.longrank`
+    For one saved policy: `longrank warm policy.longrank`
     """
-    if find_spec("numba") is None:
-        refuse("numba is not installed, so everything runs as plain Python: pip install numba")
-        raise typer.Exit(2)
-    if not behind.available() or compilation.mode() == "plain":
-        refuse(
-            "LONGRANK_KERNELS or NUMBA_DISABLE_JIT says that nothing is compiled: unset it first"
-        )
+    try:
+        before, _ = compilation.count_on_disk()
+    except behind.NoCompiler as error:
+        refuse(f"nothing can be compiled: {error.reason}")
+        raise typer.Exit(2) from None
+    if compilation.mode() == "plain":
+        refuse("LONGRANK_KERNELS=plain says that nothing is compiled: unset it first")
         raise typer.Exit(2)
     from longrank import load
 
     saved = {str(file): load(file) for file in files or []}  # before the bar, as it may fail
-    before, _ = compilation.count_on_disk()
     jobs = behind.behind
     jobs.patience = float("inf")  # collect everything before compiling
     with compilation.using("auto"), counted() as bar:

@@ -20,7 +20,7 @@ from longrank.errors import BadFile, InvalidInput
 SCORES = ("train.json",)
 PRICES = ("default_llm.json",)
 PARTS = (SCORES, PRICES)
-SUCCESS = 0.5  # the score from which on an answer counts as right
+SUCCESS = 0.5  # the lowest score of an answer that counts as right
 _REFUSED = (ValueError, LookupError, TypeError)
 _QUESTION = (
     "a question of text with a cluster_id (a whole number or a name) and scores from 0 to 1, "
@@ -54,14 +54,14 @@ class Questions:
     def __len__(self) -> int:
         return len(self.texts)
 
-    def candidates(self, dearest: float) -> list[dict[str, Any]]:
-        """Return the models as candidates: the dearest costs this much of what an answer is worth.
+    def candidates(self, max_cost: float) -> list[dict[str, Any]]:
+        """Return the models as candidates: the most expensive costs ``max_cost``.
 
-        The others cost less in proportion to their prices.
+        The others cost less, in proportion to their prices. An answer is worth 1.
         """
-        if not (math.isfinite(dearest) and dearest >= 0.0):
-            raise InvalidInput("dearest", "be a finite number of at least 0", dearest)
-        costs = (dearest * self.prices / self.prices.max()).tolist()
+        if not (math.isfinite(max_cost) and max_cost >= 0.0):
+            raise InvalidInput("max_cost", "be a finite number of at least 0", max_cost)
+        costs = (max_cost * self.prices / self.prices.max()).tolist()
         return [{"id": name, "cost": cost} for name, cost in zip(self.models, costs, strict=True)]
 
     def context(self, question: int) -> dict[str, Any]:

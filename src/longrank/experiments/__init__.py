@@ -1,1 +1,1 @@
-"""Experiments: the demo, and later the paper."""
+"""Experiments: the demo, the reproduction of the paper, and benchmarks."""

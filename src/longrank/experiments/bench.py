@@ -10,8 +10,8 @@ from longrank.experiments import measure
 from longrank.experiments.measure import ROUNDS, B, D, K, Measure, alternate, ratio, through
 from longrank.policies.learning import LearningPolicy
 
-WIDE = 64  # numbers of an item, where there are very many
-SETTLING = 400  # rounds, after which the features have settled
+WIDE = 64  # numbers per item, with very many items
+SETTLING = 400  # rounds until the features have settled
 SIZES = (10_000, 10, 6.0), (1_000_000, 10, 8.0), (1_000_000, 64, 8.0)  # candidates, numbers, aim
 NAMES = ("default", "Ind")
 Items = NDArray[np.float32]
@@ -56,7 +56,7 @@ def policies() -> dict[str, LearningPolicy]:
 
 
 def checked(policy: LearningPolicy, items: Items, payoffs: Payoffs) -> str:
-    """Say whether the ranking is that of scoring every item exactly."""
+    """Report whether the ranking equals that of scoring every item exactly."""
     learner = policy.learner
     order, _, _, scores = kernels.greedy_plain(
         items, learner.weights, learner.inverse, policy.bonus, learner.link.ceiling, B

@@ -1,9 +1,9 @@
-"""The inner loops: plain Python that numba compiles behind (:mod:`~longrank.kernels.compilation`).
+"""The inner loops: plain Python, compiled in the background by numba.
 
-Kernels take and fill plain arrays. They do not validate: their callers do. Interpreted or compiled,
-they give the same bits. Whatever a learner's state depends on uses additions,
-multiplications, divisions and square roots in a fixed order, so that the state is the same bit for
-bit on every machine.
+See :mod:`longrank.kernels.compilation`. Kernels take and fill plain arrays. They do not validate:
+their callers do. Interpreted or compiled, they give the same bits. Whatever a learner's state
+depends on uses additions, multiplications, divisions and square roots in a fixed order, so that
+the state is the same bit for bit on every machine.
 
 Parts of other packages make kernels of their own with ``compiled``.
 """

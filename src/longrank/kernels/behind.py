@@ -1,13 +1,14 @@
 """Background compilation: load the compiled forms of interpreted kernels, or have them made first.
 
 Nothing happens until plain Python has taken :data:`PATIENCE` seconds in this process, so a short
-script neither imports numba nor starts a process. Then a thread takes what was wanted, the most
-expensive first, loads it from numba's cache on disk, and asks a separate process of low priority
-(:mod:`longrank.kernels.compiler`) for what is not there yet.
+script neither imports numba nor starts a process. Then a thread takes the requested kernels, the
+most expensive first, loads them from numba's cache on disk, and has a separate process of low
+priority (:mod:`longrank.kernels.compiler`) compile what is missing there.
 """
 
 import atexit
 import contextlib
+import functools
 import importlib.util
 import json
 import logging
@@ -37,18 +38,26 @@ class Job(NamedTuple):
         return f"{self.module.rpartition('.')[2]}.{self.name}"
 
 
-Load = Callable[[], bool]  # takes the compiled form from the disk, if it is there
+Load = Callable[[], bool]  # loads the compiled form from the disk; False if it is missing there
 
 
 class NoFolder(OSError):
     """There is no folder that a compiled form could be written to."""
 
 
+class NoCompiler(ImportError):
+    """There is no usable compiler."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"kernels run as plain Python, not compiled: {reason}")
+        self.reason = reason
+
+
 class Behind:
     """Kernels that are wanted, ready or failed."""
 
     def __init__(self) -> None:
-        self.wanted: dict[Job, tuple[float, Load]] = {}  # seconds spent without it
+        self.wanted: dict[Job, tuple[float, Load]] = {}  # with the seconds spent uncompiled
         self.ready: set[Job] = set()
         self.failed: dict[Job, str] = {}
         self.patience = PATIENCE
@@ -83,65 +92,64 @@ class Behind:
 
     def _work(self) -> None:
         while True:
-            with _short_turns():
-                while (dearest := self._dearest()) is not None and available():
-                    self.make(*dearest)
-            with self._changed:
-                self._changed.wait_for(lambda: self.wanted)
+            self.make(*self._next_job())
 
-    def _dearest(self) -> tuple[Job, Load] | None:
-        """Return the job that most time was spent without."""
+    def _next_job(self) -> tuple[Job, Load]:
+        """Wait for a job; return the one that has cost the most time uncompiled."""
         with self._changed:
-            if not self.wanted:
-                return None
+            self._changed.wait_for(lambda: self.wanted)
             job = max(self.wanted, key=lambda each: self.wanted[each][0])
             return job, self.wanted[job][1]
 
     def make(self, job: Job, load: Load, waited_for: bool = False) -> bool:
-        """Load a compiled form, compiling it first if necessary; return whether it is there."""
-        if job not in self.ready and job not in self.failed:
+        """Load a compiled form, compiling it first if necessary; return whether it is ready."""
+        if job not in self.ready and not self._load(job, load) and job not in self.failed:
+            self._announce(waited_for)
+            problem = self._process.compile(job)
+            if not problem and not self._load(job, load):
+                problem = "its compiled form is not where it was written"
+            if problem and job not in self.failed:
+                self.failed[job] = problem
+                log.warning("kernel %s runs as plain Python, not compiled: %s", job, problem)
+        with self._changed:
+            self.wanted.pop(job, None)
+        return job in self.ready
+
+    def _load(self, job: Job, load: Load) -> bool:
+        """Load a compiled form from the disk; return whether it was there."""
+        if job in self.failed:
+            return False
+        with _loading, _short_turns():
             try:
                 if not load():
-                    self._announce(waited_for)
-                    self._process.compile(job)
-                    if not load():
-                        raise OSError("its compiled form is not where it was written")
-                self._done(job)
-            except NoFolder as error:
+                    return False
+            except (NoCompiler, NoFolder) as error:  # the same for all kernels
                 self.failed[job] = str(error)
                 self.warn(str(error))
             except Exception as error:
                 self.failed[job] = str(error)
                 log.warning("kernel %s runs as plain Python, not compiled: %s", job, error)
+            else:
+                self.ready.add(job)
         with self._changed:
             self.wanted.pop(job, None)
         return job in self.ready
 
-    def _done(self, job: Job) -> None:
-        with self._changed:
-            self.ready.add(job)
-            self.wanted.pop(job, None)
-
     def load_all(self) -> int:
-        """Load what was wanted so far and is on the disk; return how many are not."""
-        with self._changed:
-            jobs = list(self.wanted.items()) if available() else []
-        for job, (_, load) in jobs:
-            with contextlib.suppress(NoFolder):
-                if load():
-                    self._done(job)
+        """Load requested kernels from the disk cache; return how many are missing there."""
+        for job, (_, load) in list(self.wanted.items()):
+            self._load(job, load)
         return len(self.wanted)
 
     def make_all(self) -> Iterator[tuple[Job, int]]:
-        """Compile what was wanted so far; yield each kernel with how many are left after it."""
-        while self.wanted and available():
-            job = next(iter(self.wanted))
-            load = self.wanted[job][1]
+        """Compile the requested kernels; yield each with the number of those left after it."""
+        while self.wanted:
+            job, (_, load) = next(iter(self.wanted.items()))
             self.make(job, load)
             yield job, len(self.wanted)
 
     def _announce(self, waited_for: bool) -> None:
-        """Say once that something is compiled, and once that somebody waits for it."""
+        """Report once that kernels are compiled, and once that a call waits for one."""
         if waited_for not in self._announced:
             self._announced.add(waited_for)
             how = "which can take a minute, once" if waited_for else "in the background"
@@ -150,7 +158,7 @@ class Behind:
                 print(f"longrank: compiling for this machine, {how}", file=sys.stderr, flush=True)
 
     def warn(self, text: str) -> None:
-        """Say something once."""
+        """Warn once."""
         if text not in self._announced:
             self._announced.add(text)
             log.warning(text)
@@ -158,17 +166,17 @@ class Behind:
 
 @contextlib.contextmanager
 def _short_turns() -> Iterator[None]:
-    """Let threads take turns more often.
+    """Shorten the interval after which a busy thread must give up the GIL.
 
-    Importing numba lets go of the interpreter at each of thousands of files. If a busy program then
-    keeps it for 5 ms, the default, that takes minutes.
+    Importing numba releases the GIL at each of thousands of files. A busy program that then keeps
+    it for 5 ms, the default, would draw this out to minutes.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(before, TURN))
     try:
         yield
     finally:
-        if sys.getswitchinterval() < before:  # nobody else changed it
+        if sys.getswitchinterval() < before:  # not changed elsewhere meanwhile
             sys.setswitchinterval(before)
 
 
@@ -179,25 +187,29 @@ class _Process:
         self._lock = threading.Lock()
         self._running: subprocess.Popen[str] | None = None
 
-    def compile(self, job: Job) -> None:
+    def compile(self, job: Job) -> str:
+        """Wait until a job is done; return what went wrong, if anything."""
+        problem, answered = "the process that compiles has died", False
         with self._lock:
             if self._running is None or self._running.poll() is not None:
                 self._leave()
-                self._running = _spawn()
+                try:
+                    self._running = _spawn()
+                except OSError as error:
+                    return f"no process can be started that compiles: {error}"
             inward, outward = self._running.stdin, self._running.stdout
             assert inward is not None
             assert outward is not None
             try:
                 inward.write(json.dumps(job) + "\n")
                 inward.flush()
-                answer = outward.readline()
-            except BrokenPipeError:
-                answer = ""
-        if not answer:
-            raise ChildProcessError("the process that compiles has died")
-        problem = json.loads(answer)
-        if problem:
-            raise RuntimeError(problem)
+                problem, answered = json.loads(outward.readline()), True
+            except (BrokenPipeError, ValueError):
+                pass
+            finally:
+                if not answered:  # interrupted, say: the next answer must not be that to this job
+                    self._leave()
+        return problem
 
     def close(self) -> None:
         """Let it exit on its own once its current job is done."""
@@ -205,7 +217,7 @@ class _Process:
             self._leave()
             self._lock.release()
         elif self._running is not None and self._running.stdin is not None:
-            self._running.stdin.close()  # a thread reads the other pipe, and would hold us up
+            self._running.stdin.close()  # not the other pipe: a thread reads it
 
     def _leave(self) -> None:
         process, self._running = self._running, None
@@ -231,21 +243,47 @@ def _spawn() -> subprocess.Popen[str]:
     )
 
 
-def available() -> bool:
-    """Return whether there is a compiler, and it may be used; does not import it."""
-    disabled = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
-    return not disabled and importlib.util.find_spec("numba") is not None
+def obstacle() -> str:
+    """Return why there is no usable compiler, as far as can be seen without importing it."""
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+        return "NUMBA_DISABLE_JIT is set"
+    if importlib.util.find_spec("numba") is None:
+        return "numba is not installed (pip install numba)"
+    if not sys.executable or getattr(sys, "frozen", False):
+        return "no Python interpreter is known that could compile"
+    return ""
+
+
+def import_numba() -> Any:
+    """Import numba, or raise :class:`NoCompiler`."""
+    if reason := obstacle() or _import_problem():
+        raise NoCompiler(reason)
+    return sys.modules["numba"]
+
+
+@functools.cache  # a failed import is not repeated for every kernel
+def _import_problem() -> str:
+    try:
+        importlib.import_module("numba")
+    except Exception as error:  # built for another numpy, say
+        return f"numba cannot be imported ({error})"
+    return ""
 
 
 behind = Behind()
+_loading = threading.RLock()  # held while a kernel is loaded
 
 
 def _renew() -> None:
-    """Forget the parent's thread and process after a fork."""
-    global behind
-    behind = Behind()
+    """Forget the parent's thread, process and lock after a fork."""
+    global behind, _loading
+    behind, _loading = Behind(), threading.RLock()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
+if hasattr(os, "register_at_fork"):  # no fork while a thread imports numba, or holds its locks
+    os.register_at_fork(
+        before=lambda: _loading.acquire(),
+        after_in_parent=lambda: _loading.release(),
+        after_in_child=_renew,
+    )
 atexit.register(lambda: behind._process.close())

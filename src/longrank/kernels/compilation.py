@@ -1,12 +1,12 @@
-"""Kernels: plain Python that runs at once, and is replaced by compiled code when that is there.
+"""Kernels: plain Python that runs at once, and is replaced by compiled code when that is ready.
 
-What interpreted kernels take is told to :mod:`longrank.kernels.behind`, which loads their compiled
-forms from numba's cache on disk, or has them made there by a separate process.
+The time that interpreted kernels take is reported to :mod:`longrank.kernels.behind`, which loads
+their compiled forms from numba's cache on disk, or has a separate process compile them there.
 Both give the same results, bit for bit: compiled arithmetic is IEEE, and is not reordered.
 
 The environment variable ``LONGRANK_KERNELS`` chooses: ``auto`` (as above), ``plain`` (never
 compiled) or ``compiled`` (the first call waits for the compiler). Without numba, or with
-``NUMBA_DISABLE_JIT=1``, all kernels are plain.
+``NUMBA_DISABLE_JIT=1``, the mode is ``plain``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 
 from longrank.errors import InvalidInput
 from longrank.kernels import behind as background
-from longrank.kernels.behind import COMPILER, Job, NoFolder
+from longrank.kernels.behind import COMPILER, Job, NoCompiler, NoFolder, import_numba
 
 F = TypeVar("F", bound=Callable[..., object])
 Function = Callable[..., Any]
@@ -44,7 +44,7 @@ _FOLDER = Path(__file__).parent
 class Kernel(functools.partial[Any]):
     """A function of plain arrays and numbers, interpreted or compiled.
 
-    A call is one of ``func``, without a function of Python in between; :meth:`run` exchanges it.
+    A call goes to ``func`` without a Python function in between; :meth:`run` replaces it.
     """
 
     every: ClassVar[list[Kernel]] = []
@@ -63,20 +63,20 @@ class Kernel(functools.partial[Any]):
     _dispatcher: Any
 
     def run(self, function: Function) -> None:
-        """Let calls be those of a function from now on."""
+        """Direct calls to this function from now on."""
         self.__setstate__((function, (), {}, vars(self)))  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         return f"<kernel {self.plain.__module__}.{self.plain.__qualname__}>"
 
     def interpret(self, *arguments: Any) -> Any:
-        """Run as plain Python, and say what that took; kernels that it calls do not."""
+        """Run as plain Python and report the time, which includes the kernels called."""
         if _thread.interpreting:
             return self.plain(*arguments)
-        if mode() == "auto" and _size(arguments) >= LARGE:
-            if background.available():
+        if (mode() == "auto" or _obstacle) and _size(arguments) >= LARGE:
+            if not _obstacle:
                 return self.wait(*arguments)
-            background.behind.warn(_SLOW)
+            background.behind.warn(f"{_SLOW}: {_obstacle}")
         _thread.interpreting, start = True, time.perf_counter()
         try:
             with np.errstate(all="ignore"):  # compiled code does not warn either
@@ -88,7 +88,7 @@ class Kernel(functools.partial[Any]):
                 background.behind.want(job, self._loader(job), time.perf_counter() - start)
 
     def wait(self, *arguments: Any) -> Any:
-        """Run the compiled form, waiting until there is one."""
+        """Run the compiled form, waiting until it is ready."""
         job = self.job(arguments)
         if not background.behind.make(job, self._loader(job), waited_for=True):
             with np.errstate(all="ignore"):
@@ -103,20 +103,25 @@ class Kernel(functools.partial[Any]):
         return functools.partial(self.load, job.types)
 
     def load(self, types: Types) -> bool:
-        """Take the compiled form for these types from the disk, if it is there; needs numba."""
-        with _making:  # two threads must not make one each: what one loads the other would lack
+        """Load the compiled form for these types from the disk; return whether it was there.
+
+        Only one thread at a time may do so.
+        """
+        try:
             if self._dispatcher is None:
                 made = dispatcher(self.plain, self.fastmath)
                 # Numba calls these where it has no compiled form: to get one, and to make it.
                 made._compile_for_args = self._missed
                 made._compiler.compile = _refuse
                 self._dispatcher = made
-        try:
             self._dispatcher.compile(numba_types(types))
         except _NotOnDisk:
             if self._dispatcher.read_only:
                 raise NoFolder(_NO_FOLDER) from None
             return False
+        except NoCompiler as error:
+            _go_without(error.reason)
+            raise
         if mode() != "plain":
             self.run(self._dispatcher)
         return True
@@ -155,7 +160,7 @@ def mode() -> str:
 
 
 def prepare() -> None:
-    """Load what kernels were seen to need; what is not on the disk is compiled behind from now."""
+    """Load requested kernels from the disk cache; compile the others in the background."""
     if mode() == "auto":
         background.behind.load_all()
         background.behind.begin()
@@ -182,12 +187,20 @@ def _set_mode(name: str) -> None:
         kernel.run(kernel._dispatcher if compiled else _FIRST[name](kernel))
 
 
+def _go_without(obstacle: str) -> None:
+    """Run kernels as plain Python from now on, since there is no usable compiler."""
+    global _obstacle
+    _obstacle = obstacle
+    _set_mode("plain")
+
+
 _FIRST: dict[str, Callable[[Kernel], Function]] = {
     "auto": lambda kernel: kernel.interpret,
     "plain": lambda kernel: kernel.interpret,
     "compiled": lambda kernel: kernel.wait,
 }
 _mode = "auto"
+_obstacle = ""  # why there is no usable compiler
 
 
 class _Thread(threading.local):
@@ -195,16 +208,13 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
-_making = threading.Lock()
 
 
 class _NotOnDisk(Exception):
     pass
 
 
-_SLOW = (
-    "a large array runs as plain Python, which may take minutes: install numba (pip install numba)"
-)
+_SLOW = "a large array runs as plain Python, which may take minutes"
 _NO_FOLDER = (
     "no folder for compiled kernels can be written, so those that were not compiled before run as "
     "plain Python: set NUMBA_CACHE_DIR to a folder that can"
@@ -216,10 +226,8 @@ def _refuse(*_: Any) -> None:
 
 
 def dispatcher(function: Function, fastmath: frozenset[str]) -> Any:
-    """Return what numba makes of a function, with a cache on disk that all its callees renew."""
-    import numba
-
-    kernel: Any = numba.njit(  # type: ignore[call-overload]
+    """Return numba's dispatcher of a function; its cache on disk depends on its callees too."""
+    kernel = import_numba().njit(
         fastmath=set(fastmath),
         error_model="numpy",
         nogil=True,
@@ -232,9 +240,9 @@ def dispatcher(function: Function, fastmath: frozenset[str]) -> Any:
         with _reading_only():
             kernel.enable_caching()
         kernel.read_only = True
-    # Numba asks whether the file of a kernel has changed, but not those of the kernels that it
-    # calls and that were compiled into it. So its cache has a version that tells all files: that
-    # is read first, and what belongs to another one is not even looked at.
+    # Numba checks whether the file of a kernel has changed, but not the files of the kernels that
+    # it calls and that were compiled into it. So the version of its cache covers all files: it is
+    # read first, and entries of other versions are ignored.
     files = kernel._cache._cache_file
     files._version = f"{files._version} {_stamp()}"
     kernel._cache.load_overload = functools.partial(_load, kernel._cache)
@@ -243,7 +251,7 @@ def dispatcher(function: Function, fastmath: frozenset[str]) -> Any:
 
 @contextlib.contextmanager
 def _reading_only() -> Iterator[None]:
-    """Let numba take a cache that was filled before, though its folder cannot be written."""
+    """Let numba use a cache that was filled before, though its folder cannot be written."""
     from numba.core import caching
 
     locator: Any = caching._CacheLocator
@@ -264,18 +272,20 @@ def _ensure_filled(locator: Any) -> None:
 
 
 def count_on_disk() -> tuple[int, str]:
-    """Count the kernels that are compiled for this processor on disk, and say in which folder.
+    """Count the kernels that are compiled for this processor on disk, and return their folder.
 
-    The folder is empty if there is none. Needs numba.
+    The folder is an empty text if no cache can be used.
     """
+    import_numba()
     from numba.core.registry import cpu_target
 
     target, count, folder = cpu_target.target_context.codegen().magic_tuple(), 0, ""
     for kernel in Kernel.every:
         with contextlib.suppress(NoFolder):
             cache = dispatcher(kernel.plain, kernel.fastmath)._cache
-            keys, folder = cache._cache_file._load_index(), cache.cache_path
-            count += any(key[1] == target for key in keys)
+            folder = cache.cache_path
+            with contextlib.suppress(Exception):  # a damaged index: it will be recompiled
+                count += any(key[1] == target for key in cache._cache_file._load_index())
     return count, folder
 
 
@@ -287,18 +297,18 @@ def _stamp() -> str:
 
 
 def _load(cache: Any, *wanted: Any) -> Any:
-    """Load a kernel from the disk; None, so that it is made anew, if its files are damaged."""
+    """Load a kernel from the disk; None, so that it is recompiled, if its files are damaged."""
     try:
         return type(cache).load_overload(cache, *wanted)
     except Exception as error:  # truncated by a full disk or a power cut, say
-        log.warning("a cached kernel in %s is damaged (%r): made anew", cache.cache_path, error)
+        log.warning("a cached kernel in %s is damaged (%r): recompiled", cache.cache_path, error)
         with contextlib.suppress(OSError):
             cache.flush()
         return None
 
 
 def describe(arguments: tuple[Any, ...]) -> Types:
-    """Return the types of arguments as numba tells them apart, in plain tuples and texts."""
+    """Return the types of arguments as numba distinguishes them, as plain tuples and texts."""
     return tuple(map(_describe, arguments))
 
 
@@ -317,15 +327,13 @@ def _describe(value: Any) -> Any:
 
 
 def numba_types(types: Types) -> tuple[Any, ...]:
-    """Return what numba calls these types."""
-    import numba
-
-    typeof: Function = numba.typeof
+    """Return numba's own description of these types."""
+    typeof = import_numba().typeof
     return tuple(typeof(_example(each)) for each in types)
 
 
 def _example(described: Any) -> Any:
-    """Make a value of a type: JSON may have made lists of the tuples."""
+    """Make a value of a type; its tuples may be lists, as JSON has only those."""
     if isinstance(described, str):
         return _PLAIN[described]
     kind, name, *more = described
@@ -353,10 +361,14 @@ def _size(arguments: tuple[Any, ...]) -> int:
 
 
 _chosen = os.environ.get("LONGRANK_KERNELS", "").lower() or "auto"
-if _chosen in MODES:
-    _set_mode(_chosen)
-else:
+if _chosen not in MODES:
     warnings.warn(
         f"LONGRANK_KERNELS must be one of {', '.join(MODES)}, got {_chosen!r}: auto is used",
         stacklevel=2,
     )
+    _chosen = "auto"
+_set_mode(_chosen)
+if _chosen != "plain" and (_found := background.obstacle()):
+    _go_without(_found)
+    if _chosen == "compiled":
+        background.behind.warn(str(NoCompiler(_found)))

@@ -1,9 +1,9 @@
-"""Table: where the columns of a belief stand, by their 64-bit keys, and the groups of their priors.
+"""A hash table of the columns of a belief, by their 64-bit keys, and the groups of their priors.
 
-Columns live in a table of ``keys`` (0: free) with a row of ``columns`` each: the precision that
-data gave it, its natural mean, and its last contributions to the sums of its group. A column that
-was never observed has no place in the table: its mean is 0, its variance that of its group. A group
-is what one prior variance is learned for: a field, or a pair of fields.
+The table of ``keys`` (0: free) has a row of ``columns`` for each key: the precision from data, the
+natural mean, and the last contributions to the sums of its group. A column that was never observed
+is not in the table: its mean is 0, its variance that of its group. A group shares one learned prior
+variance: it is a field, or a pair of fields.
 """
 
 import numpy as np
@@ -11,10 +11,12 @@ import numpy as np
 from longrank.arrays import Indices, Keys, Matrix, Vector
 from longrank.kernels.compilation import compiled
 
-WINDOW = 32  # places from its home on where a column may stand
+WINDOW = 32  # places, from its home on, that a column may occupy
 MAX_GROUPS = 1 << 11  # of which half are used
 FREE = np.uint64(0)  # the key of a free place
-SHARED = np.uint64(0xFFFFFFFFFFFFFFFF)  # the key of the first group, of those that do not fit
+SHARED = np.uint64(
+    0xFFFFFFFFFFFFFFFF
+)  # the key of the first group, which those that do not fit share
 
 
 @compiled
@@ -24,7 +26,7 @@ def _home(key: np.uint64, size: int) -> int:
 
 @compiled
 def find(keys: Keys, key: np.uint64) -> int:
-    """Find the place of a column; -1 if it has none. O(1)."""
+    """Find the place of a column; -1 if absent. O(1)."""
     size = keys.shape[0]
     at = _home(key, size)
     for _ in range(min(WINDOW, size)):
@@ -46,7 +48,7 @@ def place(
     key: np.uint64,
     group: int,
 ) -> int:
-    """Find or make the place of a column.
+    """Find the place of a column, inserting it if absent.
 
     If its window is full, the column with the least evidence is evicted: it returns to its prior,
     and its group forgets it.
@@ -74,20 +76,20 @@ def place(
 
 @compiled
 def first_variance(entries: int) -> float:
-    """The prior variance of a group that is new, in rows of so many entries.
+    """Return the prior variance of a new group, given the number of entries in a row.
 
-    It is 1 in short rows. Long ones begin with a variance of 1 in all, since most of what is
-    crossed does not matter.
+    It is 1 in short rows. In long ones the variances add up to 1, since most crosses do not
+    matter.
     """
     return max(min(1.0, 16.0 / (entries * entries)), 1.0 / entries)
 
 
 @compiled
 def join_groups(group_keys: Keys, variances: Vector, groups: Keys, counts: Indices) -> Indices:
-    """Find or make the place of every group; what no longer fits shares the first place.
+    """Find the place of every group, inserting new ones; those that do not fit share the first.
 
     The first place must hold ``SHARED``: it is never free, so that the search for a group does not
-    end there. Its variance is 0 until it is shared.
+    end at it. Its variance is 0 until it is shared.
     """
     size = group_keys.shape[0]
     places = np.empty(groups.shape[0], np.int64)
@@ -117,7 +119,7 @@ def join_groups(group_keys: Keys, variances: Vector, groups: Keys, counts: Indic
 
 @compiled
 def room_for(columns: int, size: int, limit: int) -> int:
-    """The size of a table in which so many columns take at most half, within the limit."""
+    """Return the size of a table that is at most half full, within the limit."""
     while size < limit and 2 * columns > size:
         size *= 2
     return size
@@ -127,7 +129,7 @@ def room_for(columns: int, size: int, limit: int) -> int:
 def grow(
     keys: Keys, columns: Matrix, group_of: Indices, sums: Matrix, counts: Indices, size: int
 ) -> tuple[Keys, Matrix, Indices]:
-    """Move a table into one of ``size`` places, at least twice as many."""
+    """Rehash a table into one of ``size`` places, at least twice as many."""
     moved, moved_columns = np.zeros(size, np.uint64), np.zeros((size, columns.shape[1]))
     moved_groups = np.zeros(size, np.int64)
     counts[0] = 0

@@ -69,7 +69,7 @@ def best_length(probabilities: Vector, rewards: Vector, losses: Vector, patience
 
 @compiled
 def probe_is_due(given_up: int) -> bool:
-    """Whether to try an item although giving up looks best, after giving up so often.
+    """Whether to try an item although giving up looks best, after ``given_up`` such rounds.
 
     Due at 1 to 16, 18, 20, ..., 32, 36, ..., 256, 288, 320, ...: eight times for every doubling,
     and at least once in 32 rounds, so that a world that has become better is noticed.

@@ -1,9 +1,9 @@
-"""Narrowing down: the few of very many candidates among which there is a best plan.
+"""Narrow very many candidates down to a few that include a best plan.
 
 The proof is in ``docs/planning.md``: at each position a best plan tries one of the b best by the
 score gain + worth * p, where worth is by how much a success there beats a failure. A score is a
-straight line over the worths, so whoever is beaten by the same b others at both ends of an
-interval is beaten by them in all of it. Where a plan goes on, trying nobody beats a score below 0.
+straight line over the worths, so a candidate beaten by the same b others at both ends of an
+interval is beaten by them in all of it. Where a plan goes on, skipping beats a score below 0.
 """
 
 import math
@@ -16,10 +16,10 @@ from longrank.kernels.order_dp import take
 
 _STEPS = 8  # intervals into which the worths are divided, for fewer candidates half as many
 _ROUNDS = 4
-_FEW = 64  # so few are not narrowed down any further
-_SAMPLE = 8192  # of very many candidates so many show how good the best are
+_FEW = 64  # candidates or fewer are not narrowed down further
+_SAMPLE = 8192  # candidates that show how good the best of very many are
 _HALVINGS = 20
-_BLOCK = 1024  # candidates that are looked at together, so that they stay in the cache
+_BLOCK = 1024  # candidates that are scanned together, so that they stay in the cache
 
 
 @compiled
@@ -28,7 +28,7 @@ def _range_of_worths(
 ) -> tuple[float, float]:
     """Bound by how much a success can beat a failure, at any position. O(k + b).
 
-    No way of going on is worth more than the next reward with the largest value.
+    Continuing is never worth more than the next reward with the largest value.
     """
     b, most = rewards.shape[0], values[0]
     for value in values:
@@ -50,7 +50,7 @@ def _raise_low(
     The largest score is convex in the worth: between two points it lies below the straight line.
     """
     smallest = grid[-1]
-    value = losses[rewards.shape[0]]  # no way of going on is worth more
+    value = losses[rewards.shape[0]]  # continuing is never worth more
     for m in range(rewards.shape[0] - 1, -1, -1):
         failure = (1.0 - patience) * losses[m + 1] + patience * value
         worth = min(max(rewards[m] - failure, low), grid[-1])
@@ -99,7 +99,7 @@ def _largest_scores(p: Vector, c: Vector, v: Vector, grid: Vector) -> Vector:
 def _break_even(p: Vector, g: Vector, b: int, low: float, stops: float) -> float:
     """Find a worth between ``low`` and ``stops`` at which b scores reach 0, if there is one. O(k).
 
-    Scores rise with the worth: who is worth no try there is worth none below it.
+    Scores rise with the worth: a candidate not worth a try there is not worth one below it.
     """
     reached = np.empty(p.shape[0])
     for i in range(p.shape[0]):
@@ -137,7 +137,7 @@ def _limits(p: Vector, g: Vector, grid: Vector, b: int, stops: float, kept: Flag
 
 @compiled
 def _unbeaten(p: Vector, c: Vector, v: Vector, grid: Vector, limits: Vector, kept: Flags) -> Order:
-    """Find who exceeds a limit or is ``kept`` anyway, in one pass. O(k)."""
+    """Find candidates that exceed a limit or are already ``kept``, in one pass. O(k)."""
     left, n = np.empty(p.shape[0], np.int64), 0
     block, excess = np.empty(_BLOCK), np.empty(_BLOCK)
     for start in range(0, p.shape[0], _BLOCK):
@@ -164,7 +164,7 @@ def _unbeaten(p: Vector, c: Vector, v: Vector, grid: Vector, limits: Vector, kep
 def narrow(
     p: Vector, c: Vector, v: Vector, rewards: Vector, losses: Vector, patience: float
 ) -> Order:
-    """Find candidates among which there is a best plan of all, in ascending order. O(k)."""
+    """Find candidates that include a best plan, in ascending order. O(k)."""
     return narrow_bounds(p, c, p, c, v, rewards, losses, patience, rewards.shape[0])
 
 
@@ -180,9 +180,9 @@ def narrow_bounds(
     patience: float,
     few: int,
 ) -> Order:
-    """Return all candidates that can be among the best ``few``, and perhaps others, in order. O(k).
+    """Return, in order, every candidate that may be among the best ``few``, and some others. O(k).
 
-    "Best" is meant at any worth that a success can have in a best plan. Candidates never worth
+    "Best" means at any worth that a success can have in a best plan. Candidates never worth
     trying are dropped, so fewer than ``few`` may remain.
 
     As a function of the worth, a candidate's score is bounded by two lines: from below by that of
@@ -190,7 +190,7 @@ def narrow_bounds(
     """
     some = np.arange(able.shape[0] if able.shape[0] <= max(few, _FEW) else 0)
     low, high = _range_of_worths(v, rewards, losses, patience)
-    stops, nobody = high, False  # the least worth at which a plan can end
+    stops, skipped = high, False  # the least worth at which a plan can end
     for m in range(rewards.shape[0]):
         stops = min(stops, rewards[m] - losses[m + 1])
     for turn in range(_ROUNDS):
@@ -202,16 +202,16 @@ def narrow_bounds(
         gains = np.empty(pool.shape[0])
         for i in range(pool.shape[0]):
             gains[i] = pool[i] * v[i * stride] - dear[i * stride]
-        if low < stops:  # where fewer are worth a try, they are kept
+        if low < stops:  # if fewer are worth a try, keep those
             low = _break_even(pool, gains, few, low, stops)
-            nobody = True
+            skipped = True
         steps = _STEPS if n > _SAMPLE else _STEPS // 2
         grid = np.empty(steps + 1)
-        for at in range(steps + 1):  # closer where a failure costs little, as it does at first
+        for at in range(steps + 1):  # denser where a failure costs little, as at first
             grid[at] = low + (high - low) * (at / steps) * (at / steps) * (at / steps)
         kept = np.zeros(n, np.bool_)
         limits = _limits(pool, gains, grid, few, stops, kept[::stride])
-        limits[0] = min(limits[0], 0.0) if nobody else limits[0]
+        limits[0] = min(limits[0], 0.0) if skipped else limits[0]
         left = _unbeaten(able, cheap, v, grid, limits, kept)
         some = left if turn == 0 else take(some, left)
         sure, dear, v = take(sure, left), take(dear, left), take(v, left)

@@ -1,7 +1,7 @@
 """Numbers of any scale as atoms: a normal score, and one of eight bins between quantiles.
 
-For every field a sorted sample of what was observed is kept, at most ``SAMPLE`` numbers. The rank
-of a number in it does not depend on the unit, and a heavy tail does no harm.
+Each field keeps a sorted sample of observed numbers, at most ``SAMPLE``. Ranks within it do not
+depend on the unit, and are robust to heavy tails.
 """
 
 import math
@@ -15,8 +15,8 @@ from longrank.kernels.compilation import compiled
 SAMPLE = 255
 BINS = 8
 LIMIT = 4.0  # of a score by logarithms; the normal ones reach 3
-FAR = 10.0  # of a logarithm from the median, so that no single number sets the scale
-ENOUGH = 32  # observations from which on there are bins, and outliers
+FAR = 10.0  # clips a logarithm's distance from the median, so that no single number sets the scale
+ENOUGH = 32  # observations needed for bins, and to recognise outliers
 _GRID = 2 * (SAMPLE + 1)
 _SCORES = np.array([NormalDist().inv_cdf((i + 0.5) / _GRID) for i in range(_GRID)])
 _MULTIPLIER, _INCREMENT, _MASK = 1103515245, 12345, 0x7FFFFFFF
@@ -24,7 +24,7 @@ _MULTIPLIER, _INCREMENT, _MASK = 1103515245, 12345, 0x7FFFFFFF
 
 @compiled
 def _below(sample: Vector, size: int, number: float) -> int:
-    """How many of the sample are smaller. O(log size)."""
+    """Count the sampled numbers that are smaller. O(log size)."""
     low, high = 0, size
     while low < high:
         middle = (low + high) // 2
@@ -37,7 +37,7 @@ def _below(sample: Vector, size: int, number: float) -> int:
 
 @compiled
 def _share(sample: Vector, size: int, number: float) -> float:
-    """The share of the sample below a number, ties counting half: strictly between 0 and 1."""
+    """Return the share of the sample below a number, ties counting half, strictly in (0, 1)."""
     low = _below(sample, size, number)
     high = low
     while high < size and sample[high] == number:
@@ -47,10 +47,10 @@ def _share(sample: Vector, size: int, number: float) -> float:
 
 @compiled
 def _spread_of_logs(sample: Vector, size: int) -> tuple[float, float]:
-    """Mean and deviation of the logarithms of a sorted sample.
+    """Return mean and deviation of the logarithms of a sorted sample.
 
-    In a sample that is large enough, those further from the median than ``FAR`` times the distance
-    of the quartiles count as that far.
+    In a large enough sample, distances from the median are clipped at ``FAR`` times the
+    interquartile range.
     """
     mean, square, low, high = 0.0, 0.0, -math.inf, math.inf
     if size >= ENOUGH:
@@ -62,7 +62,7 @@ def _spread_of_logs(sample: Vector, size: int) -> tuple[float, float]:
         mean += min(max(math.log(sample[i]), low), high) / size
     for i in range(size):
         apart = min(max(math.log(sample[i]), low), high) - mean
-        square += apart * apart / size  # a power would be another one when compiled
+        square += apart * apart / size  # compiled, a power would differ in the last bit
     return mean, math.sqrt(square)
 
 
@@ -77,11 +77,11 @@ def code_rows(
     samples: Matrix,
     sizes: Indices,
 ) -> tuple[Keys, Matrix, int]:
-    """The atoms of records: row ``index[i]`` of the templates, with the numbers filled in.
+    """Return the atoms of records: row ``index[i]`` of the templates, with the numbers filled in.
 
     Field j of the numbers takes two atoms from ``places[j]`` on: its score, its bin; NaN is
     missing. ``codes[j]`` are its keys: missing, score, then the bins. Also returns which number is
-    infinite, or has no logarithm, as i q + j; -1 if none. O(k a).
+    infinite, or has no logarithm, as i q + j; -1 if there is none. O(k a).
     """
     k, a = index.shape[0], templates.shape[1]
     keys, values = np.empty((k, a), np.uint64), np.ones((k, a))
@@ -116,10 +116,10 @@ def code_rows(
 
 @compiled
 def observe_numbers(numbers: Matrix, samples: Matrix, sizes: Indices, seen: Indices) -> None:
-    """Take observed numbers into the samples; NaN is missing. O(rows fields SAMPLE).
+    """Add observed numbers to the samples; NaN is missing. O(rows fields SAMPLE).
 
-    Of n observations each stands in the sample with the same probability, by a generator of
-    whole numbers whose state is n.
+    Reservoir sampling: each of n observations is in the sample with the same probability. The
+    integer generator's state is n.
     """
     for i in range(numbers.shape[0]):
         for j in range(numbers.shape[1]):

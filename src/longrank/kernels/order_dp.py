@@ -6,7 +6,7 @@ g_i = p_i v_i - c_i, a try after m failures is worth
 
     g_i + p_i r_(m+1) + (1 - p_i) [(1 - q) l_(m+1) + q F(m+1)]
 
-where F(m+1) is what going on is worth. The proofs are in ``docs/planning.md``.
+where F(m+1) is the value of continuing. The proofs are in ``docs/planning.md``.
 """
 
 import math
@@ -26,7 +26,7 @@ _RUN = 8  # candidates that are sorted by insertion
 class Schedule(NamedTuple):
     """Payoffs by position: rewards (b), losses (b + 1), and how a cascade ends by itself.
 
-    ``leaving[m]`` is what failing at position m + 1 earns besides going on: (1 - q) l_(m+1).
+    ``leaving[m]`` is what a failure at position m + 1 earns by ending there: (1 - q) l_(m+1).
     """
 
     rewards: Vector
@@ -37,7 +37,7 @@ class Schedule(NamedTuple):
 
 @compiled
 def take(numbers: Numbers, order: Order) -> Numbers:
-    """Gather numbers in an order, as ``numbers[order]``, which takes a second to compile."""
+    """Gather numbers in an order: ``numbers[order]``, but that takes a second to compile."""
     taken = np.empty(order.shape[0], numbers.dtype)
     for at in range(order.shape[0]):
         taken[at] = numbers[order[at]]
@@ -46,7 +46,7 @@ def take(numbers: Numbers, order: Order) -> Numbers:
 
 @compiled
 def try_value(p: float, gain: float, schedule: Schedule, m: int, ahead: float) -> float:
-    """Compute the value of a try after m failures, if going on after it is worth ``ahead``."""
+    """Compute the value of a try after m failures, if continuing after it is worth ``ahead``."""
     failure = schedule.leaving[m] + schedule.patience * ahead
     return float(gain + p * schedule.rewards[m] + (1.0 - p) * failure)
 
@@ -64,7 +64,7 @@ def value_of(chosen: Order, p: Vector, gains: Vector, schedule: Schedule) -> flo
 def index_of(p: Vector, costs: Vector, values: Vector, slope: float, patience: float) -> Vector:
     """Compute the index (p v - c - slope / q) / (1 - q (1 - p)) of every candidate. O(k).
 
-    At full patience it is v - (c + slope) / p, and whoever cannot succeed comes last.
+    At full patience it is v - (c + slope) / p, and candidates that cannot succeed come last.
     """
     index = np.empty(p.shape[0])
     for i in range(p.shape[0]):
@@ -80,7 +80,7 @@ def index_of(p: Vector, costs: Vector, values: Vector, slope: float, patience: f
 
 @compiled
 def _before(index: Vector, p: Vector, i: int, j: int) -> bool:
-    """Whether i goes before j: by the index, then the likelier, then the first."""
+    """Whether i precedes j: by index, then the likelier, then the lower number."""
     if index[i] != index[j]:
         return bool(index[i] > index[j])
     if p[i] != p[j]:
@@ -124,7 +124,7 @@ def sort_by(index: Vector, p: Vector, order: Order) -> None:
 def choose(order: Order, p: Vector, gains: Vector, schedule: Schedule) -> Order:
     """Choose the best subsequence of an order, at most as long as there are positions. O(k b).
 
-    Of equals it takes a candidate rather than skip it. One bit for each candidate and position
+    In a tie it takes a candidate rather than skip it. One bit for each candidate and position
     remembers the choice.
     """
     n, b = order.shape[0], schedule.rewards.shape[0]
@@ -151,7 +151,7 @@ def choose(order: Order, p: Vector, gains: Vector, schedule: Schedule) -> Order:
 
 @compiled
 def best_value(order: Order, p: Vector, gains: Vector, schedule: Schedule) -> float:
-    """Compute the value of what ``choose`` chooses. O(k b)."""
+    """Compute the value of the sequence that ``choose`` returns. O(k b)."""
     ahead = schedule.losses.copy()
     for t in range(order.shape[0] - 1, -1, -1):
         chance, gain = p[order[t]], gains[order[t]]
@@ -168,7 +168,7 @@ def best_value(order: Order, p: Vector, gains: Vector, schedule: Schedule) -> fl
 def choose_freely(p: Vector, gains: Vector, schedule: Schedule) -> Order:
     """Find the best sequence of few candidates, whatever the payoffs. O(2^k k).
 
-    What is to come depends on those that failed as a set only, so the programme runs over sets.
+    What follows depends only on the set of those that failed, so the programme runs over sets.
     """
     k, b = p.shape[0], schedule.rewards.shape[0]
     sizes, pick = np.zeros(1 << k, np.int64), np.full(1 << k, -1, np.int64)

@@ -30,10 +30,10 @@ Planned = tuple[Order, int, float, float]  # order, length, value, bound
 Given = tuple[Vector, Vector, Vector, Vector, Vector, float, int]
 
 _MANY = 128  # candidates that are narrowed down before they are sorted
-_FEW = 10  # candidates whose subsets are all looked at where no order is known
-_ALL = np.empty(0, np.int64)  # in place of the indices of some candidates
-_TOO_MANY, _NO_ORDER = -1, -2  # in place of a length
-_ALIKE = 1e-12  # slopes that differ by less, beside the payoffs they are made of, are one
+_FEW = 10  # candidates whose subsets are all enumerated where no order is known
+_ALL = np.empty(0, np.int64)  # means all candidates
+_TOO_MANY, _NO_ORDER = -1, -2  # lengths that stand for a failure
+_ALIKE = 1e-12  # slopes that differ by less, relative to their payoffs, count as equal
 
 
 @compiled
@@ -49,7 +49,7 @@ def _equal(numbers: Vector) -> bool:
 def _plan_alike(
     p: Vector, cost: float, value: float, rewards: Vector, losses: Vector, patience: float
 ) -> Planned:
-    """Plan with one cost and one value for all: the likeliest first. O(k log b)."""
+    """Plan where all candidates have the same cost and value: the likeliest first. O(k log b)."""
     b = rewards.shape[0]
     for m in range(b):
         rewards[m] += value - (m + 1) * cost
@@ -73,7 +73,7 @@ class Problem(NamedTuple):
 
 @compiled
 def _schedule(rewards: Vector, losses: Vector, patience: float, b: int) -> Schedule:
-    """Cut payoffs after b positions."""
+    """Truncate payoffs after b positions."""
     leaving = losses[1 : b + 1].copy()
     for m in range(b):
         leaving[m] *= 1.0 - patience
@@ -82,7 +82,7 @@ def _schedule(rewards: Vector, losses: Vector, patience: float, b: int) -> Sched
 
 @compiled
 def _has_one_order(schedule: Schedule, slopes: Vector) -> bool:
-    """Whether all slopes are one, so that the order does not depend on the position."""
+    """Whether all slopes are equal, so that the order does not depend on the position."""
     last = schedule.leaving[max(schedule.leaving.shape[0] - 2, 0)]
     return bool(slopes[0] - slopes[-1] <= _ALIKE * (schedule.rewards[0] - last))
 
@@ -91,7 +91,7 @@ def _has_one_order(schedule: Schedule, slopes: Vector) -> bool:
 def _problem(
     some: Order, probabilities: Vector, costs: Vector, values: Vector, schedule: Schedule
 ) -> Problem:
-    """State the problem of planning with some of the candidates. O(k log k)."""
+    """Set up the problem of planning with some of the candidates. O(k log k)."""
     slopes = slopes_of(schedule)
     p, c, v = take(probabilities, some), take(costs, some), take(values, some)
     gains = np.empty(some.shape[0])
@@ -123,7 +123,9 @@ def _planned(some: Order, problem: Problem, chosen: Order, above: float) -> Plan
     for m in range(length):
         planned[m] = some[chosen[m]]
     if length < b:
-        last = schedule.rewards[length] - schedule.losses[length + 1]  # what a success adds
+        last = (
+            schedule.rewards[length] - schedule.losses[length + 1]
+        )  # what a success adds to a failure
         for i in range(gains.shape[0]):
             gains[i] += last * p[i]
         for i in chosen:
@@ -159,9 +161,9 @@ def _plan_in_order(given: Given, some: Order) -> Planned:
 
 @compiled
 def _plan_by_search(given: Given) -> Planned:
-    """Plan with any payoffs: a good plan, and a bound on what it misses.
+    """Plan with any payoffs: a good plan, and a bound on its loss.
 
-    Of few candidates all subsets are looked at, and the plan is the best.
+    With few candidates all subsets are enumerated, and the plan is optimal.
     """
     probabilities, costs, values, rewards, losses, patience, b = given
     schedule = _schedule(rewards, losses, patience, b)
@@ -187,7 +189,7 @@ def plan(
     patience: float,
     count: int,
 ) -> Planned:
-    """Plan the tries of a round: order, length, expected reward, and a bound on what it misses.
+    """Plan the tries of a round: order, length, expected reward, and a bound on its loss.
 
     The order has ``count`` candidates (or all there are): the plan, then those that would be the
     best to try next. No sequence of at most ``count`` candidates is worth more than the plan by

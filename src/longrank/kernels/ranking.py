@@ -42,8 +42,8 @@ def width_of(row: Vector, inverse: Matrix, part: Vector) -> float:
     """Compute sqrt(x' M^-1 x). O(d^2).
 
     M^-1 is symmetric, so each product of two numbers of x is computed once and doubled. The inner
-    loop runs along a row of M^-1, and every sum has the order of terms of ``score_columns``, so
-    that both give the same bits.
+    loop runs along a row of M^-1, and every sum adds its terms in the order of ``score_columns``,
+    so that both give the same bits.
     """
     square = 0.0
     for j in range(row.shape[0]):
@@ -72,8 +72,8 @@ def score_columns(
     """Fill the means and widths of rows that are stored as columns. O(n d^2).
 
     No sum runs across items, so vector instructions speed it up without changing a bit. Two rows of
-    M^-1 meet two columns at a time, since loading and storing ``parts`` costs most; a column that
-    is not there has factors of 0.
+    M^-1 meet two columns at a time, since loading and storing ``parts`` costs most; a missing
+    column has factors of 0.
     """
     d, n = weights.shape[0], means.shape[0]
     parts = np.empty((2, n))
@@ -190,7 +190,7 @@ def _sift(heap: Order, size: int, at: int, scores: Vector) -> None:
     heap[at] = item
 
 
-_SHORT = 32  # so long an order is sooner made by insertion than with a heap
+_SHORT = 32  # up to this length, insertion is faster than a heap
 
 
 @compiled
@@ -257,8 +257,8 @@ def _coverage_row(topics: Vector, remaining: Vector, row: Vector) -> None:
 
 
 _TOGETHER = 64  # items that are scored side by side
-_FEW = 8  # so many are faster one by one
-_USED = -1e200  # the width of an item that was chosen: no rise makes it one again
+_FEW = 8  # up to this number, one by one is faster
+_USED = -1e200  # the width of an item that was chosen: no increase brings it back
 
 
 @compiled
@@ -320,9 +320,9 @@ def greedy_coverage(
     """Choose Algorithm 2's order: at each position the best item given those above it.
 
     When an item is chosen, each topic loses some of what remains of it. The mean of another item
-    changes with that linearly, and its width by at most the sum of the changes of its row times
+    changes linearly with that, and its width by at most the sum of the changes of its row times
     sqrt(M^-1_ii), the width of topic i alone. So each item carries an upper bound on its score,
-    and only those whose bound reaches the best score found are scored anew: O(count k d') and a
+    and only those whose bound reaches the best score found are rescored: O(count k d') and a
     few times d'^2, instead of O(count k d'^2). Exact scores decide which item is chosen.
     """
     k, d = topics.shape
@@ -349,7 +349,7 @@ def greedy_coverage(
             if bound > reach:
                 likeliest, reach = item, bound
         best, best_score = likeliest, -math.inf
-        item = -1  # the likeliest goes first, so that most others need no look
+        item = -1  # the likeliest first, so that most others are never scored
         while item < k:
             size = 0
             if item < 0:

@@ -1,9 +1,9 @@
 """Plans where no single order is right: a search from a few slopes, and a bound on the loss.
 
-Between positions m and m + 1 the order goes by an index with the slope
+Between positions m and m + 1 candidates are ordered by an index with the slope
 r_m - q r_(m+1) - (1 - q) l_m. Where the slopes differ, each of them gives a good sequence to start
-from; payoffs that are at least as high and have one slope throughout bound what any sequence is
-worth.
+from; payoffs that are at least as high and have the same slope throughout bound the value of any
+sequence.
 """
 
 import math
@@ -23,8 +23,8 @@ from longrank.kernels.order_dp import (
     value_of,
 )
 
-_CHANGES = 100  # of the repair
-_TINY = 1e-7  # of what can be earned: a change that adds less is not made
+_CHANGES = 100  # at most, in a repair
+_TINY = 1e-7  # of what can be earned: smaller improvements are ignored
 
 
 @compiled
@@ -41,7 +41,7 @@ def slopes_of(schedule: Schedule) -> Vector:
 
 @compiled
 def _tilt(rewards: Vector, slope: float) -> int:
-    """Compute how far behind the lowest reward the highest one is, beside a line of this slope."""
+    """Count the positions from the lowest reward to the highest, relative to a line."""
     lowest, highest, low, high = 0, 0, rewards[0], rewards[0]
     for m in range(1, rewards.shape[0]):
         height = rewards[m] + slope * m
@@ -54,7 +54,7 @@ def _tilt(rewards: Vector, slope: float) -> int:
 
 @compiled
 def _between(slopes: Vector, schedule: Schedule) -> float:
-    """Find the slope of the line from which no reward is far, with patience the median. O(b)."""
+    """Find the slope of the line closest to all rewards; the median slope with patience. O(b)."""
     if schedule.patience < 1.0:
         return float(slopes[slopes.shape[0] // 2])
     low, high = slopes[-1], slopes[0]
@@ -69,7 +69,7 @@ def _between(slopes: Vector, schedule: Schedule) -> float:
 
 @compiled
 def _last_of_line(slope: float, schedule: Schedule) -> float:
-    """Find the last reward from which payoffs of this one slope reach all others. O(b)."""
+    """Find the last reward for which payoffs of this slope reach all others. O(b)."""
     rewards, _, leaving, patience = schedule
     needed, level, share = rewards[-1], 0.0, 1.0
     for m in range(rewards.shape[0] - 2, -1, -1):
@@ -82,7 +82,7 @@ def _last_of_line(slope: float, schedule: Schedule) -> float:
 
 @compiled
 def _raised(slope: float, last: float, schedule: Schedule) -> Schedule:
-    """Raise payoffs until they have one slope throughout; the last reward is given. O(b).
+    """Raise payoffs to the same slope throughout; the last reward is given. O(b).
 
     Where the slope is too small the reward before it rises; where it is too large, failing there
     earns the difference.
@@ -112,7 +112,7 @@ def _fill_hull(by_chance: Order, p: Vector, gains: Vector, hull: Order, cuts: Ve
         cut = -math.inf
         while n > 0:
             last = hull[n - 1]
-            cut = float(gains[i] - gains[last]) / float(p[last] - p[i])  # infinite at worst
+            cut = float(gains[i] - gains[last]) / float(p[last] - p[i])  # may overflow to infinity
             if n == 1 or cut < cuts[n - 2]:
                 cuts[n - 1] = cut
                 break
@@ -125,7 +125,7 @@ def _fill_hull(by_chance: Order, p: Vector, gains: Vector, hull: Order, cuts: Ve
 
 @compiled
 def _seek(cuts: Vector, at: int, worth: float) -> int:
-    """Find the place on a hull of the best candidate at this worth, beginning with ``at``."""
+    """Find the best candidate on a hull at this worth, searching from ``at``."""
     while at > 0 and worth > cuts[at - 1]:
         at -= 1
     while worth < cuts[at]:
@@ -137,7 +137,7 @@ def _seek(cuts: Vector, at: int, worth: float) -> int:
 def _go_on(
     p: float, gain: float, schedule: Schedule, m: int, earned: Vector, reached: Vector
 ) -> None:
-    """Compute what is earned and how often position m + 1 is reached, given those of m."""
+    """Compute what is earned before position m + 1 and how often it is reached, from those of m."""
     tried = gain + p * schedule.rewards[m] + (1.0 - p) * schedule.leaving[m]
     earned[m + 1] = earned[m] + reached[m] * tried
     reached[m + 1] = reached[m] * (1.0 - p) * schedule.patience
@@ -149,9 +149,9 @@ def repair(
 ) -> Order:
     """Improve a sequence until no single change adds more than ``tiny``.
 
-    A change takes one out, puts one in, or both: candidates are replaced, moved, inserted and
-    removed. The gaps that one leaves are looked at in turn, and each gets the best change at once.
-    The best to put in at a position is on the hull. O((1 + changes) (b^2 + k)).
+    A change removes a candidate, inserts one, or both: candidates are replaced, moved, inserted and
+    removed. Each gap that a removal leaves gets its best change at once, in turn. The best
+    candidate to insert at a position is on the hull. O((1 + changes) (b^2 + k)).
     """
     rewards, losses, leaving, patience = schedule
     b, size = min(rewards.shape[0], p.shape[0]), chosen.shape[0]
@@ -163,7 +163,7 @@ def repair(
     hull, cuts = np.empty(p.shape[0], np.int64), np.empty(p.shape[0])
     corner = np.empty(b, np.int64)
     earned, reached = np.zeros(b + 1), np.ones(b + 1)  # up to a position, without the gap
-    ahead, later = np.empty(b + 1), np.empty(b + 1)  # after a position: now, and if one is put in
+    ahead, later = np.empty(b + 1), np.empty(b + 1)  # after a position: now, and after an insertion
     gap, idle, changes, put, others, best = 0, 0, 0, 0, 0, 0.0
     while idle <= size and changes < _CHANGES:
         if idle == 0:  # the sequence is new
@@ -177,7 +177,7 @@ def repair(
             for m in range(gap):
                 _go_on(chances[m], own[m], schedule, m, earned, reached)
         place, put = -1, -1
-        n = size - 1 if gap < size else size  # in the last gap there was nobody
+        n = size - 1 if gap < size else size  # the last gap is past the end
         for m in range(gap, n + 1):
             value = earned[m] + reached[m] * losses[m]
             if value > best:
@@ -228,9 +228,9 @@ def repair(
 
 @compiled
 def _start(by_chance: Order, p: Vector, gains: Vector, schedule: Schedule) -> tuple[Order, float]:
-    """Find what could be earned if a candidate that failed could be tried again, and a sequence.
+    """Bound the value, as if failed candidates could be retried, and find a starting sequence.
 
-    The sequence has at each position the best that is left, if going on is worth so much.
+    At each position the sequence has the best remaining candidate, if continuing has that value.
     """
     rewards, losses, leaving, patience = schedule
     b = rewards.shape[0]
@@ -266,7 +266,7 @@ def search(
 ) -> tuple[Order, float]:
     """Find a good sequence for any payoffs, and a value that no sequence exceeds.
 
-    ``order`` has all candidates by the index of the smallest slope, and is sorted anew.
+    ``order`` has all candidates by the index of the smallest slope, and is reordered.
     """
     by_chance = order.copy()
     sort_by(p, gains, by_chance)
@@ -277,11 +277,11 @@ def search(
         if apart <= _TINY * (above - schedule.losses[0]):
             return best, above
         if turn == 2 and apart <= 0.25 * (slopes[0] - slopes[-1]):
-            break  # at full patience that is below what the line between is proved to reach
+            break  # at full patience the line between guarantees no smaller gap
         slope = slopes[-1] if turn == 0 else slopes[0] if turn == 1 else _between(slopes, schedule)
         if turn > 0:
             sort_by(index_of(p, costs, values, slope, schedule.patience), p, order)
-        if turn != 1:  # the largest slope gives a bound that is no lower
+        if turn != 1:  # the bound of the largest slope is no lower
             higher = _raised(slope, _last_of_line(slope, schedule), schedule)
             above = min(above, best_value(order, p, gains, higher))
         chosen = choose(order, p, gains, schedule)

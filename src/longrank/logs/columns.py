@@ -26,7 +26,7 @@ class Column:
 
 _LIST = tomllib.loads(resources.files(__package__).joinpath("columns.toml").read_text("utf-8"))
 COLUMNS = {name: Column(**column) for name, column in _LIST.items()}
-IDS = "ids"  # in place of `order`: always ids, though they be whole numbers
+IDS = "ids"  # replaces `order`: always ids, even if they are whole numbers
 REQUIRED = ("id", "order", "tried", "succeeded")
 PRICES = ("costs", "success_values")
 PAID = "outcome_costs"
@@ -41,6 +41,6 @@ FEATURE_PREFIX = "x_"  # x_0, x_1, ...: features of the candidate
 
 
 def is_known(name: str) -> bool:
-    """Tell whether a column belongs to the format, in either form."""
+    """Return whether a column belongs to the format, in either form."""
     own = (IDS, POSITION, CANDIDATE)
     return name in COLUMNS or name in own or name.startswith(FEATURE_PREFIX)

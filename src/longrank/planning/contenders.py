@@ -1,4 +1,4 @@
-"""Contenders: of very many candidates, the few that can be chosen.
+"""Contenders: the few of very many candidates that may be chosen.
 
 The mean and the norm of a row bound its score: its width lies between sqrt(smallest eigenvalue of
 M^-1) |x| and sqrt(largest) |x|. A pass over all candidates finds those whose bound reaches the
@@ -21,12 +21,12 @@ from longrank.learners.base import Belief
 from longrank.planning.round import Greedy, Round, scores_of
 
 LARGE = 1 << 18  # numbers in an array; from here on the pass costs more than all else
-PART = 1 << 15  # candidates that a thread looks at before it takes the next part
-MANY = 1 << 10  # so many candidates, or fewer, are all planned with
-TIED = 1 << 12  # candidates that cannot be told apart cheaply are expanded so many at once
-THREADS = min(os.cpu_count() or 1, 8)  # the kernels let go of the interpreter
+PART = 1 << 15  # candidates in a part, which a thread scans before it takes the next
+MANY = 1 << 10  # candidates, or fewer, are all planned with
+TIED = 1 << 12  # candidates expanded at once where cheap bounds cannot separate them
+THREADS = min(os.cpu_count() or 1, 8)  # the kernels release the GIL
 _ROUNDING = 1e-11  # relative; of the bounds of one pass
-_SLACK = 1e-9  # relative; of bounds that are compared after they became probabilities
+_SLACK = 1e-9  # relative; of bounds that are compared as probabilities
 
 T = TypeVar("T")
 Screened = tuple[Vector, Indices, Vector]  # best lower bounds, items, their upper bounds
@@ -61,7 +61,7 @@ def find_best(
 def _reaching_rows(
     rows: NDArray[np.floating], belief: Belief, bonus: float, count: int, checked: bool
 ) -> Indices:
-    """Find who can be among the best: a row is out if ``count`` others certainly beat it."""
+    """Find rows that may be among the best: a row is out if ``count`` others certainly beat it."""
     smallest, largest = eigenvalue_bounds(belief.inverse)
     low, high = sorted((bonus * math.sqrt(smallest), bonus * math.sqrt(largest)))
     most = abs(bonus) * math.sqrt(largest) + float(np.abs(belief.weights).sum())
@@ -113,7 +113,7 @@ def find_contenders(
     most = bonus if widest is None else widest
     low, high = _bound_scores(_outline(fill, *given, belief.weights), belief, bonus, most)
     some = _narrow(low, high, belief.link, payoffs.prices(len(candidates)), count, few)
-    if widest is not None:  # whoever may grow, or lead
+    if widest is not None:  # candidates whose bonus may grow, and the leader
         some = np.union1d(some, np.flatnonzero((high >= low.max()) | (widest > bonus)))
     if len(some) <= (few if few > count else TIED):  # foresight scores them at each position
         return some
@@ -172,7 +172,7 @@ def _narrow(
 def find_looked_at(
     candidates: Numbers, looks: Flags, belief: Belief, settings: kernels.Optimism, few: int
 ) -> Indices:
-    """Find the candidates that can be among the best ``few``, and those that are looked at.
+    """Find the candidates that may be among the best ``few``, and those that are looked at.
 
     Exact means, with bounds on the widths, rule out most of them.
     """
@@ -203,7 +203,7 @@ def _reaching(screened: list[Screened], few: int) -> Indices:
 
 
 def _in_parts(scan: Callable[[int], T], size: int) -> list[T]:
-    """Scan part after part, side by side; a single one here, since starting threads costs more."""
+    """Scan the parts in parallel; a single one in this thread, which is cheaper."""
     if size <= PART:
         return [scan(0)]
     with ThreadPoolExecutor(THREADS) as pool:
@@ -228,7 +228,7 @@ def eigenvalue_bounds(matrix: NDArray[np.float64]) -> tuple[float, float]:
     """Bound the eigenvalues of a positive semidefinite matrix from below and from above.
 
     Gershgorin's circles, and the Frobenius norm: good enough to rule out nearly all items, and
-    without the threads of LAPACK, which go on to wait busily where ours should run.
+    without the threads of LAPACK, whose busy waiting would delay ours.
     """
     diagonal = np.diagonal(matrix)
     around = np.abs(matrix).sum(axis=1) - np.abs(diagonal)
@@ -237,7 +237,7 @@ def eigenvalue_bounds(matrix: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _largest_eigenvalue(matrix: NDArray[np.float64]) -> float:
-    """Bound the eigenvalues of a covariance from above: the norm of its fourth power tells more."""
+    """Bound the eigenvalues of a covariance from above, by the norm of its fourth power."""
     size = float(np.abs(matrix).max(initial=0.0))
     if size == 0.0:
         return 0.0

@@ -52,8 +52,8 @@ class PlackettLuce(LearningPolicy, Randomised):
     rng
         The random generator, or its seed.
     patient
-        Whether to learn from early stops (final declines, readers who leave) how likely a cascade
-        is to continue after a failure, and to plan with that.
+        Whether to learn the probability that a cascade continues after a failure from early stops
+        (final declines, readers leaving), and to plan with it.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class PlackettLuce(LearningPolicy, Randomised):
         while len(order) < count:
             chances = steps(order)
             action = int(np.searchsorted(np.cumsum(chances), draws[len(order)], side="right"))
-            action = min(action, int(np.flatnonzero(chances)[-1]))  # the sum may fall short of 1
+            action = min(action, int(np.flatnonzero(chances)[-1]))  # the sum may be just below 1
             if action == size:
                 break
             order.append(action)
@@ -154,7 +154,7 @@ class PlackettLuce(LearningPolicy, Randomised):
         return np.clip(chances, _CLIP, 1.0 - _CLIP)
 
     def _steps(self, dealt: Round) -> Callable[[list[int]], NDArray[np.float64]]:
-        """Return what gives, after each prefix, the probabilities of the next action, STOP last.
+        """Return a function from a prefix to the probabilities of the next action, STOP last.
 
         Shape (k + 1,). Where no row depends on the items above it, all are scored once.
         """
@@ -182,10 +182,10 @@ class PlackettLuce(LearningPolicy, Randomised):
     def _next_priced(
         self, estimates: NDArray[np.float64], payoffs: Payoffs, count: int, prefix: list[int]
     ) -> NDArray[np.float64]:
-        """The same where items have costs and values: log-odds count from what each would need.
+        """Return the same with costs and values: log-odds are relative to what each item needs.
 
-        That is, to be as good as the best one, which has 0. STOP stands to the best one as it
-        does without prices. An item that could not pay even if it were certain is not drawn.
+        That is, to be as good as the best one, whose log-odds are 0. STOP relates to the best one
+        as it does without prices. An item that could not pay even if certain is not drawn.
         """
         size, tried = len(estimates), len(prefix)
         free = np.delete(np.arange(size), prefix)
@@ -224,11 +224,11 @@ class PlackettLuce(LearningPolicy, Randomised):
 def _values(
     chances: NDArray[np.float64], payoffs: Payoffs, count: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return what trying each item is worth, and what its failure is.
+    """Return the value of trying each item, and the value after it fails.
 
-    After a failure the plan goes on. Where that would make a later item of the plan better than
-    the first one, since it would be tried twice, the best sequence without it goes on. So the
-    first one is the best, and of items with equal prices the likeliest.
+    After a failure the plan continues. Where that would make a later item of the plan better than
+    the first, since it would be tried twice, the best sequence without it continues instead. So
+    the first item is the best, and of items with equal prices the likeliest.
     """
     everyone = np.arange(len(chances))
     costs, values, rewards, losses, patience = payoffs.prices(len(chances))

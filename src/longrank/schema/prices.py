@@ -1,4 +1,4 @@
-"""Prices: what a candidate costs and is worth, by the fields of its record."""
+"""Prices: the cost and value of a candidate, from the fields of its record."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -17,11 +17,11 @@ PRICES = frozenset({COST, VALUE})
 def read_prices(
     payoffs: Payoffs, records: Sequence[Record], names: Collection[str] = PRICES
 ) -> Payoffs:
-    """Return payoffs with what the records say of costs and values, in the fields ``names``.
+    """Return payoffs with the costs and values in the fields ``names`` of the records.
 
     Where one record has the field ``cost`` or ``value``, those that lack it cost nothing, and
-    their success is worth nothing beyond the position's reward. So it is with None, and with NaN,
-    which is how a frame says that a price is missing.
+    their success is worth nothing beyond the position's reward. None means the same, and so does
+    NaN, which marks a missing price in a frame.
     """
     prices = {
         name: [_price(record.get(name), name, i) for i, record in enumerate(records)]
@@ -45,7 +45,7 @@ def have_prices(records: Sequence[Record]) -> bool:
 
 
 def priced(payoffs: Payoffs, candidates: Any) -> Payoffs:
-    """Return payoffs with the costs and values of candidates, where these are records with such.
+    """Return payoffs with the costs and values of candidates, if they are records that have any.
 
     >>> payoffs = Payoffs.linear(2, attempt_cost=0.0)
     >>> priced(payoffs, [{"id": "adyen", "cost": 0.2}, {"id": "stripe"}]).costs

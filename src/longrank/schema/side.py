@@ -29,7 +29,7 @@ from longrank.schema.kinds import (
 from longrank.schema.prices import PRICES
 from longrank.schema.values import ID, MAX_EMBEDDING, Record, infer, read_list
 
-MAX_EMBEDDED = 1024  # numbers of all their embeddings: what is known makes every row longer
+MAX_EMBEDDED = 1024  # numbers of all their embeddings: each known one lengthens every row
 _MAX = sys.float_info.max
 _FEW = 10  # norms, of which one may have been an outlier that the next ones correct
 
@@ -42,10 +42,10 @@ def _field(value: Any, sizes: Sizes) -> None:
 
 
 class Side:
-    """The fields of the candidates, or those of the context: what is known of them, and how.
+    """The fields of the candidates, or those of the context, and what is known about them.
 
-    A field is known once a record that has it was learned from. Until then its kind is inferred
-    anew in every round. Fields beyond ``MAX_FIELDS`` are left out.
+    A field is known once the model has learned from a record with it. Until then its kind is
+    inferred again in every round. Fields beyond ``MAX_FIELDS`` are left out.
     """
 
     contents: ClassVar[Contents] = {
@@ -62,10 +62,10 @@ class Side:
         self._unused = ignored
         self.known: dict[str, Kind] = {}
         self.widths: dict[str, int] = {}  # of embeddings
-        self.samples = np.zeros((0, SAMPLE))  # of number fields, in the order in which they came
+        self.samples = np.zeros((0, SAMPLE))  # of number fields, in order of arrival
         self.sizes, self.seen = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self.norms = np.zeros((0, 2))  # of embeddings: their sum and their number
-        self.left_out: dict[str, None] = {}  # fields beyond the bounds, the latest of them
+        self.left_out: dict[str, None] = {}  # fields beyond the limits, the latest of them
         self._coders: dict[tuple[Any, ...], Coder] = {}
         self._coder = self._coder_of(self.known, self.widths)
 
@@ -82,7 +82,7 @@ class Side:
         return self._unused | self.prices
 
     def encode(self, records: Sequence[Record]) -> Encoded:
-        """Return the atoms of records. The side stays as it is."""
+        """Return the atoms of records. Does not change the side."""
         encoded = self._coder.encode_complete(records, self)
         if encoded is not None:
             return encoded
@@ -236,7 +236,7 @@ class Side:
         }
 
     def restore(self, state: Tree) -> None:
-        """Take over what :meth:`state` described."""
+        """Restore what :meth:`state` returned."""
         self.known = {name: read_kind(kind) for name, *kind in state["known"]}
         self.widths = {name: int(width) for name, width in state["widths"].items()}
         for part in ("samples", "sizes", "seen", "norms"):
@@ -263,7 +263,7 @@ class Side:
 
 
 def _fits(size: int, widths: Mapping[str, int]) -> bool:
-    """Whether there is room for an embedding of so many numbers."""
+    """Whether there is room for an embedding of ``size`` numbers."""
     return sum(widths.values()) + min(size, MAX_EMBEDDING) <= MAX_EMBEDDED
 
 

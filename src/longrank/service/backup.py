@@ -24,12 +24,12 @@ def backup(store: str, target: Path) -> Iterator[Finding]:
     """
     if "://" in store:
         rule = "be a SQLite file (for PostgreSQL use pg_dump, or its continuous archiving)"
-        raise InvalidInput("store", rule, "the address of a database")
+        raise InvalidInput("--store", rule, "the address of a database")
     if not Path(store).is_file():
-        raise InvalidInput("store", "be a file that exists", store)
+        raise InvalidInput("--store", "be a file that exists", store)
     with Path(store).open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
-            raise InvalidInput("store", "be a SQLite file", store)
+            raise InvalidInput("--store", "be a SQLite file", store)
     if target.exists():
         raise InvalidInput("out", "be a file that does not exist yet", target)
     try:

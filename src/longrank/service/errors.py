@@ -7,7 +7,7 @@ LongrankError
     ├── Duplicate     the log has this entry already
     ├── Busy          too many writes are queued, or reads made; try again later
     ├── NotReady      the log is being replayed
-    ├── Stopped       the service was told to stop meanwhile
+    ├── Stopped       the service is stopping
     ├── StoreFailed   the store could not read or write; nothing was acknowledged
     │   └── InUse         another process uses it
     └── StoreDamaged  the store does not hold what was written
@@ -42,7 +42,7 @@ class NotReady(ServiceError):
 
 
 class Stopped(ServiceError):
-    """The service was told to stop before this was done."""
+    """The service was stopped before this was done."""
 
 
 class StoreFailed(ServiceError):

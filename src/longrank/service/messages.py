@@ -141,7 +141,7 @@ class ModelStats(Struct, frozen=True):
     by_position: list[PositionStats]
     curve: Curve
     estimated: Annotated[
-        int, Meta(description="Outcomes that told no costs and count what the model expected.")
+        int, Meta(description="Outcomes without reported costs, counted at the expected cost.")
     ] = 0
     declined: Annotated[
         int, Meta(description="The whole budget failed, or a failure ended the cascade.")
@@ -468,7 +468,7 @@ class Choice(Struct, frozen=True, gc=False, omit_defaults=True):
 OPTIMAL = 0.0  # a bound that answers leave out: msgspec omits the very object
 LossBound = Annotated[
     float | None,
-    Meta(description="The best plan is worth at most so much more; null: no bound is known."),
+    Meta(description="Upper bound on how much more the best plan is worth; null: unknown."),
 ]
 
 

@@ -71,8 +71,8 @@ def _rule(expected: re.Match[str]) -> str:
         return f"have {bound}{plural(int(expected['length']), what)}"
     if expected["pattern"]:
         return in_words(expected["pattern"])
-    kinds = expected["kinds"].split(" | ")
-    return "be " + " or ".join(_KINDS.get(kind, kind) for kind in kinds)
+    kinds = " or ".join(_KINDS.get(kind, kind) for kind in expected["kinds"].split(" | "))
+    return f"be {kinds.replace(' or ', ', ', kinds.count(' or ') - 1)}"
 
 
 def in_words(pattern: str) -> str:

@@ -20,7 +20,7 @@ from longrank.simulation.worlds import Record
 
 TRIES = 3
 MARGIN = 0.12  # of the amount: what the shop earns with a sale
-FINAL = 0.25  # of the failures: the bank declines the card, which no other provider can change
+FINAL = 0.25  # of the failures: the bank declines the card, whichever provider tries it
 OUTAGE = 0.01  # chance of approval while a provider is down
 NOTICE = 40  # payments until a status page shows an outage, or its end
 CURRENCY = "EUR"
@@ -154,7 +154,7 @@ class PaymentDesk:
 
     def deal(self) -> Payment:
         """Return the next payment."""
-        self._tell()
+        self._update_status()
         self._dealt += 1
         rng, mix = self._rng, MIXES[self.mix]
         brand = BRANDS[rng.choice(3, p=mix.brands)]
@@ -180,7 +180,7 @@ class PaymentDesk:
         finals = np.where(down, 0.0, FINAL)
         return Payment(items, rng.random(len(PROVIDERS)), chances, finals, context)
 
-    def _tell(self) -> None:
+    def _update_status(self) -> None:
         """Update the status pages."""
         for name, since in list(self._since.items()):
             if self._dealt - since >= NOTICE:

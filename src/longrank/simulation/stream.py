@@ -18,7 +18,7 @@ from longrank.payoffs import Payoffs
 from longrank.policies import UCB, Policy
 from longrank.simulation.worlds import TableWorld
 
-FIRST_PREFIX = 8  # items that are ranked first, where the outcome may depend on no more
+FIRST_PREFIX = 8  # items that are ranked first, as the outcome may depend on no more
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Stream:
         return replace(self, costs=drawn)
 
     def paid(self, payoffs: Payoffs, t: int) -> Payoffs:
-        """Return what round t pays, with the costs of its items."""
+        """Return the payoffs of round t, with the costs of its items."""
         if self.costs is None:
             return payoffs
         return payoffs.priced(self.costs[self.starts[t] : self.starts[t + 1]])
@@ -98,7 +98,7 @@ class Stream:
         return total if self.costs is None else total - self._random_costs(payoffs.budget)
 
     def _random_costs(self, budget: int) -> float:
-        """What the tries of a random order cost: of those that fail, and of the one that succeeds.
+        """Return the cost of the tries of a random order: of those that fail, and of the success.
 
         Each of the losers is as likely to be tried as any other, and so is each of the winners.
         """
@@ -201,9 +201,10 @@ def _enough_to_go_on(payoffs: Payoffs) -> Vector:
 def _prefix(
     policy: Policy, items: Matrix, wins: Flags, payoffs: Payoffs, enough: Vector
 ) -> Ranking | None:
-    """Rank as far as the first success, where it is certain that the whole budget is committed to.
+    """Rank as far as the first success, if the whole budget is certain to be committed to.
 
-    It is where every further item is worth trying, however bad. None if the whole order is needed.
+    That holds if every further item is worth trying, however bad. None if the whole order is
+    needed.
     """
     assert isinstance(policy, UCB)
     learner, reach = policy.learner, FIRST_PREFIX

@@ -64,7 +64,7 @@ class Round(ABC):
         return float(payoffs.along(order).values(p, patience=1.0)[-1])
 
     def hindsight(self, payoffs: Payoffs) -> float:
-        """Return the reward of a clairvoyant who has seen the draws: success at once, or giving up.
+        """Return the reward of a clairvoyant that knows the draws: success at once, or giving up.
 
         With dependent outcomes an item that fails at the top may still succeed below others; that
         is not searched.
@@ -103,7 +103,7 @@ class IndependentRound(Round):
 
 
 def _clairvoyant(payoffs: Payoffs, wins: Flags) -> float:
-    """What is earned by who knows which items succeed: one of them at once, or giving up."""
+    """Return what a clairvoyant earns that knows ``wins``: success at once, or giving up."""
     nothing = float(payoffs.losses[0])
     if not (payoffs.budget and wins.any()):
         return nothing
@@ -300,7 +300,7 @@ class PaymentWorld(World):
         rng = np.random.default_rng([self.seed, 1 + checks.whole("t", t)])
         network = rng.integers(self.NETWORKS)
         load = rng.random(self.routes)
-        risk = rng.random() ** 3  # most transactions are harmless
+        risk = rng.random() ** 3  # most transactions carry little risk
         items = np.column_stack(
             [
                 np.eye(self.routes),

@@ -61,7 +61,7 @@ class PolicyContract:
         payoffs = Payoffs.exponential(5)
         ranking = self.make_policy().rank(self.rounds.items, payoffs)
         if np.isnan(ranking.probabilities).any():
-            return  # a policy without a belief says so with NaN
+            return  # NaN: a policy without a belief
         values = ranking.values[: len(ranking) + 1]
         np.testing.assert_allclose(values, payoffs.values(ranking.probabilities))
 
@@ -83,7 +83,7 @@ class PolicyContract:
             ranking = self.make_policy().rank(self.rounds.items[:k], VANILLA)
             assert sorted(ranking.order.tolist()) == list(range(k))
 
-    def test_items_that_are_none_are_refused_and_change_nothing(self) -> None:
+    def test_invalid_items_are_refused_and_change_nothing(self) -> None:
         policy = self.make_policy()
         before = policy.to_bytes()
         for bad in (math.nan, math.inf):
@@ -119,9 +119,9 @@ class PolicyContract:
         drawn = [policy.propose(self.rounds.items, VANILLA, rng=shared) for _ in range(9)]
         varied = len({tuple(each.order) for each in drawn}) > 1
         assert (shared.random() != untouched.random()) == (policy.rng is not None)
-        assert varied == (policy.rng is not None) or isinstance(policy, UCB)  # which looks
+        assert varied == (policy.rng is not None) or isinstance(policy, UCB)  # by looks
 
-    def test_ranking_is_proposing_and_noting(self) -> None:
+    def test_ranking_is_proposing_and_recording(self) -> None:
         one, other = self.make_policy(), self.make_policy()
         for t in range(30):
             proposed = self.propose(other, t, rng=other.rng)
@@ -149,7 +149,7 @@ class PolicyContract:
             np.testing.assert_array_equal(receipt.features, ranking.features)
         assert receipt.ids == ranking.ids
 
-    def test_a_sequence_that_is_none_gets_no_receipt(self) -> None:
+    def test_an_invalid_sequence_gets_no_receipt(self) -> None:
         orders: list[Any] = [[0, 0], [5], [-1], [0.5], [[0]]]
         for order in orders:
             with pytest.raises(InvalidInput, match=r"^order must "):
@@ -260,7 +260,7 @@ class PolicyContract:
             again.learn(whole.subset([0, 1]), Outcome(2, succeeded))
             for each in (policy, again):
                 if isinstance(each, LearningPolicy) and each.patience is not None and not succeeded:
-                    each.patience = Patience()  # that it ended early is what it may learn
+                    each.patience = Patience()  # it may learn that the cascade ended early
             assert policy.to_bytes() == again.to_bytes()
 
     def test_an_outcome_that_the_ranking_cannot_have_is_refused_and_changes_nothing(self) -> None:

@@ -96,6 +96,15 @@ def test_two_revocations_at_once_bring_neither_key_back(engine, clock, monkeypat
     assert keys.of(number) == []
 
 
+def test_an_administrators_key_that_was_not_stored_is_made_again(engine, clock, monkeypatch):
+    keys = Keys(engine.store, None, clock)
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.store, "add_key", None)
+        with pytest.raises(TypeError):
+            keys.make_admin()
+    assert keys.known(digest(keys.make_admin())) == engine_keys.ADMIN
+
+
 def test_a_key_opens_nothing_after_it_has_expired(engine, clock, reopen):
     number = engine.model("m").number
     keys = Keys(engine.store, ADMIN, clock)

@@ -20,8 +20,8 @@ from longrank.logs.evaluation.verdict import LOGGED, PLAYED, Evaluation, Verdict
 from longrank.logs.history import History, Progress
 from longrank.policies import Policy, Random
 
-_ROOM = 2**27  # bytes of evidence that are in memory at once, unless one policy has more
-_COLUMNS, _WIDE = 14, 3  # numbers of evidence per decision, and those that there are per action
+_ROOM = 2**27  # bytes of evidence held in memory at once, unless one policy needs more
+_COLUMNS, _WIDE = 14, 3  # numbers of evidence per decision, and per action
 
 
 def evaluate(
@@ -99,7 +99,7 @@ def evaluate(
         verdicts = {p: Verdict(p, refused=reason, missing=gone, confidence=level) for p in policies}
         return Evaluation(estimates, verdicts, [], log.missing)
     fitted = fit(history) if model is None else model
-    asked = policies or {LOGGED: Random(rng=0)}  # any will do to know what the log earned
+    asked = policies or {LOGGED: Random(rng=0)}  # any policy will do, to find what the log earned
     estimates, verdicts, sides = [], {}, []
     plain = too_many(log.missing, log.decisions) if treated == "refuse" else ""
     calibrated = _calibrated(fitted)
@@ -119,7 +119,7 @@ def evaluate(
         sample = Sample(evidence, settings, treated)
         verdicts[name] = judge(sample, name)
         sides.append(comparable(sample, verdicts[name]))
-        del evidence, ended, sample  # before those of the next are gathered
+        del evidence, ended, sample  # before the next ones are gathered
     differences = [
         *(verdict.gain for verdict in verdicts.values()),
         *(differ(*pair, settings) for pair in combinations(sides, 2)),
@@ -161,25 +161,25 @@ def _gathered(
     workers: Jobs,
     progress: Progress | None,
 ) -> Iterator[tuple[str, Evidence]]:
-    """Return the evidence about each policy; about as many at once as there is room for."""
+    """Return the evidence about each policy; as many at once as memory allows."""
     longest = max(int(batch.lengths.max()) for batch in history.batches())
     size = 8 * (_COLUMNS + _WIDE * (longest + 1)) * (len(history) + history.missing)
     at_once, names = max(1, _ROOM // size), list(policies)
     passes = range(0, len(names), at_once)
     for i, first in enumerate(passes):
 
-        def tell(done: int, total: int, before: int = i) -> None:
+        def report(done: int, total: int, before: int = i) -> None:
             if progress is not None:
                 progress(before * total + done, len(passes) * total)
 
         some = {name: policies[name] for name in names[first : first + at_once]}
-        gathered = gather_all(some, history, model, workers=workers, progress=tell)
+        gathered = gather_all(some, history, model, workers=workers, progress=report)
         for name in some:
             yield name, gathered.pop(name)[""]
 
 
 def _logged(evidence: Evidence, settings: IntervalSettings) -> Estimate:
-    """Return what the log itself earned, with an interval that knows of missing outcomes."""
+    """Return what the log itself earned; its interval allows for missing outcomes."""
     log, ended = evidence.log, evidence.ended()
     rewards, n = ended.rewards, len(ended.rewards)
     least = float(rewards.min(initial=ended.earnable[:, 0].min()))
@@ -210,7 +210,7 @@ def _calibrated(model: OutcomeModel) -> str:
 
 
 def _without(estimate: Estimate, evidence: Evidence, refused: str) -> Estimate:
-    """Return an estimate that says which outcomes it does not know."""
+    """Return an estimate that states which outcomes are unknown."""
     gone = evidence.log.missing
     note = f"{gone} decisions have no outcome, and this counts only the others"
     if refused and estimate.estimator != "bounds":

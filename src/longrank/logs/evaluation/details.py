@@ -89,8 +89,9 @@ def by_position(history: History) -> Positions:
 class Candidates:
     """Which candidates are tried first, by the log and by policies, and how attempts ended.
 
-    ``first`` counts by who plays, in ``decisions`` of them; ``tried`` and ``succeeded`` count the
-    attempts of the log; ``spent`` is their total cost, empty if attempts cost nothing.
+    ``first`` counts by player (the log or a policy), in ``decisions`` decisions; ``tried`` and
+    ``succeeded`` count the attempts of the log; ``spent`` is their total cost, empty if attempts
+    cost nothing.
     """
 
     decisions: int
@@ -186,7 +187,7 @@ def judge_changes(
 ) -> list[WhatIf]:
     """Judge the evidence about policies under other payoffs or smaller budgets.
 
-    Each policy decided again under the change, and the support of the log is judged anew.
+    Each policy decides again under the change, and the support of the log is judged again.
     """
     settings = settings or IntervalSettings()
     unchanged: dict[str, Comparable] = {}
@@ -209,7 +210,7 @@ def raise_costs(cost: float) -> Callable[[Payoffs], Payoffs]:
         rewards, losses = payoffs.rewards - cost * tries[1:], payoffs.losses - cost * tries
         if payoffs.success_values is None:
             return Payoffs(np.maximum(rewards, 0.0), losses, patience=payoffs.patience)
-        short = max(0.0, -float(rewards[-1:].sum()))  # what successes then earn less, all of them
+        short = max(0.0, -float(rewards[-1:].sum()))  # by which every success is then reduced
         changed = Payoffs(np.maximum(rewards + short, 0.0), losses, patience=payoffs.patience)
         return changed.priced(payoffs.costs, payoffs.success_values - short)
 
@@ -234,7 +235,7 @@ class Details:
 
     @property
     def unit(self) -> str:
-        """The currency behind a number, if there is one."""
+        """The currency after a number, if there is one."""
         return f" {self.money}" if self.money else ""
 
     def sections(self, extra_cost: float | None, workers: Jobs) -> list[Block]:
@@ -296,7 +297,7 @@ class Details:
         return [Heading("Who is tried first", 2), Prose(text), grid]
 
     def _extra(self, extra_cost: float | None, positions: Positions) -> tuple[float, str]:
-        """Return the extra cost of an attempt to ask about, and how it was chosen."""
+        """Return the extra cost of an attempt to analyse, and how it was chosen."""
         if extra_cost is not None:
             return extra_cost, ""
         tried, spent = int(positions.tried.sum()), float(positions.spent.sum())

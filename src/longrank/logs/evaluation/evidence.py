@@ -32,7 +32,7 @@ from longrank.policies import Policy
 
 DRAWS = 4  # sequences drawn from a randomised policy, at most
 _ENOUGH = 10_000  # enough draws for a mean
-_MAX_CELLS = 1 << 21  # of the choices of a batch that are in memory at once
+_MAX_CELLS = 1 << 21  # of the choices of a batch, held in memory at once
 UNCHANGED: Change = (None, None)
 
 
@@ -66,10 +66,10 @@ class Evidence:
     short: Array  # whether the log did
     observed: Flags
     left: Flags  # whether the cascade ended before the sequence did, after a failure
-    masses: Array  # how much of the policy each prefix of the log stands for
-    earned: Array  # what that much of the policy earned; NaN without an outcome
+    masses: Array  # the share of the policy that each prefix of the log represents
+    earned: Array  # what that share of the policy earned; NaN without an outcome
     earnable: Array  # the least and the most that the decision can earn
-    even: Array  # the weight of the first item if one were drawn from all candidates alike
+    even: Array  # the weight of the first item, for a uniform draw from all candidates
     played: Array  # what was played, in numbers, where outcomes are missing: see `describe`
     lengths: NDArray[np.int32]  # of what the policy plays, or of what it drew
     log: Checked
@@ -85,7 +85,7 @@ class Evidence:
 
     @property
     def final_masses(self) -> Array:
-        """How much of the policy every decision stands for, up to its outcome."""
+        """The share of the policy that every decision represents, up to its outcome."""
         return np.asarray(self.masses[np.arange(len(self.masses)), self.last])
 
     @property

@@ -1,4 +1,4 @@
-"""A sample: the evidence about a policy, what is assumed of missing outcomes, and intervals."""
+"""A sample: the evidence about a policy, a treatment of missing outcomes, and intervals."""
 
 import math
 from dataclasses import replace
@@ -31,7 +31,7 @@ from longrank.logs.evaluation.support import (
 TREATMENTS = ("refuse", "at random", "bounds")
 TOLERATED = 0.01  # maximum share of missing outcomes for a plain estimate
 _MIN_OBSERVED = 0.02  # lower limit of the probability of an outcome, for weights
-_USUAL = 0.9  # prior share of known outcomes, worth one decision
+_USUAL = 0.9  # prior share of known outcomes, with the weight of one decision
 _FIRST = 20  # decisions before the first block that is fitted
 
 
@@ -58,7 +58,7 @@ class Sample:
         self.span = self.most - self.least
         self.weights = np.ones(len(evidence.observed))  # of decisions whose outcomes are known
         if self.gone and self.at_random:
-            self.weights = 1.0 / chances_of_outcomes(evidence)
+            self.weights = 1.0 / outcome_probabilities(evidence)
         self.known = evidence.observed * self.weights
         self.prefixes = not evidence.log.lacks("prefix_propensities")
         # effective number by design, on which intervals depend
@@ -182,8 +182,8 @@ class Sample:
     def betting_interval(self, risk: float) -> tuple[float, float]:
         """Return bounds of the value that are valid for any number of decisions.
 
-        Weights and certainty have half of the risk each, and the better of the two counts. Weights
-        have all of it where nothing is certain.
+        Weights and certain bounds get half of the risk each, and the better of the two counts. If
+        nothing is certain, weights get all of it.
         """
         low, high = betting_bounds(*self.scaled(), risk)
         span = max(self.span, 1e-300)
@@ -194,9 +194,9 @@ class Sample:
     ) -> tuple[float, float]:
         """Bound the difference to what was played, for any number of decisions at any time.
 
-        Half of the risk is that of each end. The upper end shares its half with what is
-        ``certain``, unless that is to be left out or there is nothing; the lower one, by which one
-        switches, has all of its half.
+        Each end gets half of the risk. The upper end shares its half with what is ``certain``,
+        unless that is excluded or nothing is; the lower end, which decides on a switch, has all of
+        its half.
         """
         risk, span = 0.5 * (self.risk if risk is None else risk), self.span
         up, down, scale = self.against_log()
@@ -259,9 +259,9 @@ def range_of(evidence: Evidence) -> tuple[float, float]:
 def certain_bounds(evidence: Evidence) -> Array:
     """Return what the policy earns at least and at most in every decision, shape (n, 2).
 
-    As the estimator ``bounds`` says, where weights would not be more careful: they need neither
-    planned costs that are true, nor a cascade that ends whatever would have come next. Where these
-    matter, anything is possible.
+    As the estimator ``bounds``, except where that is less careful than weights: these assume
+    neither that planned costs are true, nor that a cascade ends whatever would have come next.
+    Where such assumptions matter, anything is possible.
     """
     if evidence.log.with_outcome_costs:
         return np.full((len(evidence.rewards), 2), (-np.inf, np.inf))
@@ -318,7 +318,7 @@ def too_many(missing: int, decisions: int) -> str:
     )
 
 
-def chances_of_outcomes(evidence: Evidence) -> Array:
+def outcome_probabilities(evidence: Evidence) -> Array:
     """Return the probability that the outcome of each decision is known, given what was played.
 
     A logistic regression on the length, the propensity and the items of the sequence, fitted in

@@ -1,4 +1,4 @@
-"""Support: whether a log can tell about a policy, judged by its choices, never by outcomes."""
+"""Support: whether a log can evaluate a policy, judged by its choices, never by outcomes."""
 
 import math
 
@@ -8,17 +8,17 @@ from longrank.arrays import Array
 from longrank.logs.evaluation.evidence import Evidence
 from longrank.logs.evaluation.intervals import exceeds
 
-_UNSEEN = 2.0  # of the largest weights: this many may be missing from the log by chance
+_UNSEEN = 2.0  # largest weights that may be missing from the log by chance
 _FAR = 3.0  # standard errors
 _NEAR = 2.0  # standard errors
 _TOLERATED = 0.01  # share of the policy that may lack support
-_SELDOM = 1e-3  # how often chance alone may make weights look wrong
+_SELDOM = 1e-3  # probability that chance alone makes weights look wrong
 _ROUNDING = 1e-3  # of a mean of weights: too small to matter
 _TOO_SMALL = "propensities in the log are too small"
 
 
 def no_support(evidence: Evidence) -> str:
-    """Return why weights of whole sequences cannot tell what the policy earns; empty if they can.
+    """Return why weights of whole sequences cannot estimate the policy's value; empty if they can.
 
     Sequence weights require the log to stop where the policy does; prefix weights do not.
     """
@@ -26,7 +26,7 @@ def no_support(evidence: Evidence) -> str:
 
 
 def no_prefix_support(evidence: Evidence) -> str:
-    """Return why weights of prefixes cannot tell what the policy would earn; empty if they can.
+    """Return why weights of prefixes cannot estimate the policy's value; empty if they can.
 
     With support, weights average 1 after every number of actions. An average far below 1 means
     that the log could not have done what the policy does; one far above 1, that its propensities
@@ -35,7 +35,7 @@ def no_prefix_support(evidence: Evidence) -> str:
     """
     reason = wrong_propensities(evidence)
     # A weighted estimate needs a decision that began as the policy would. A verdict does not: its
-    # bounds are valid without, and refusing after bad luck would select the logs that get one.
+    # bounds are valid without it, and refusing after bad luck would bias which logs get one.
     if not reason and not evidence.masses[:, 0].any():
         return f"none of the {len(evidence.masses)} decisions began as this policy would"
     return reason or lost_support(evidence)

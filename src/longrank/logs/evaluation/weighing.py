@@ -187,7 +187,7 @@ class _Weighed:
         offered, some = self.payoffs.offered, tries > 0
         worst = low + np.where(offered, gains, np.inf).min(axis=1, initial=np.inf)
         best = high + np.where(offered, gains - costs, -np.inf).max(axis=1, initial=-np.inf)
-        spent = _dearest(costs, tries)
+        spent = _sum_of_largest(costs, tries)
         least = np.where(some, np.minimum(least, worst) - spent, least)
         return np.column_stack([least, np.where(some, np.maximum(most, best), most)])
 
@@ -252,7 +252,7 @@ class _Weighed:
             inside = np.flatnonzero(j < self.log.lengths)
             free[inside, self.log.order[inside, j]] = False
         more = np.maximum(reach - i - 1, 0)
-        spent = _dearest(np.where(free, costs, 0.0), more)
+        spent = _sum_of_largest(np.where(free, costs, 0.0), more)
         least = np.where(free, _at(rewards, np.maximum(reach - 1, 0))[:, None] + gains, np.inf)
         most = np.where(free, rewards[:, i + 1, None] + gains - costs, -np.inf)
         nothing = _at(losses, reach)
@@ -392,7 +392,7 @@ def _modelled(payoffs: RoundPayoffs, model: Expected, target: TargetChoices) -> 
     return total / target.draws
 
 
-def _dearest(costs: Array, count: Indices) -> Array:
+def _sum_of_largest(costs: Array, count: Indices) -> Array:
     """Return the sum of the largest costs of each row, as many as ``count``."""
     largest = -np.sort(-costs, axis=1)
     chosen = np.arange(costs.shape[1]) < count[:, np.newaxis]

@@ -51,7 +51,7 @@ class Learners:
     def __init__(self, models: Mapping[int, Model], recent: Recent) -> None:
         self._store, self._models, self._recent = recent.store, models, recent
         self._busy: dict[int, Any] = {}  # entries that models in the pool have yet to apply
-        self._costs: dict[int, float] = {}  # seconds that a model took for an outcome
+        self._costs: dict[int, float] = {}  # seconds per outcome, by model
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(MAX_LEARNING, thread_name_prefix="longrank-learner")
 
@@ -61,7 +61,7 @@ class Learners:
 
     @contextmanager
     def _timed(self, model: Model) -> Iterator[None]:
-        """Remember what a model takes of the processor for an outcome, however busy that is."""
+        """Record the processor time that a model takes for an outcome."""
         before, started = model.view.learned, time.thread_time()
         yield
         learned = model.view.learned - before
@@ -74,7 +74,7 @@ class Applier(Learners):
 
     An outcome is applied before it is acknowledged, and so before a repetition of it is. Where
     learning may take long, a thread of the pool does it, so that neither the writer nor other
-    models wait; where it was quick so far, the writer's own thread does. A decision is applied
+    models wait; if it has been quick so far, the writer's own thread does. A decision is applied
     before it is acknowledged as well, unless its model is learning just then. The entries of a
     model are applied in the order of the log.
     """
@@ -102,7 +102,7 @@ class Applier(Learners):
         self._pool.shutdown()
 
     def _is_quick(self, model: Model, batch: list[Append]) -> bool:
-        """Return whether the writer may apply a batch itself: only it gives the pool more."""
+        """Return whether the writer may apply a batch itself: only the writer adds to the pool."""
         if model.number in self._busy:
             return False
         outcomes = sum(append.draft.kind == OUTCOME for append in batch)
@@ -269,8 +269,8 @@ def _load(
 class Recent:
     """The last ``size`` decisions, in memory because most outcomes come soon.
 
-    They are packed: small objects of so many would slow down what the next requests allocate. The
-    candidates that a model stores are left out: no outcome needs them, and many take long to read.
+    They are packed: many small objects would slow down the allocations of later requests. The
+    candidates that a model stores are left out: no outcome needs them, and reading many is slow.
     """
 
     def __init__(self, store: Store, size: int) -> None:
@@ -313,7 +313,7 @@ class Recent:
         return msgspec.structs.replace(_unpack(entry.body), seq=entry.seq), receipt
 
     def find(self, model: int, name: str) -> Known | None:
-        """Return a decision by its id, None if there is none."""
+        """Return a decision by its id, None if it does not exist."""
         known = self.known(model, name)
         if known is not None:
             return known

@@ -50,9 +50,9 @@ class Catalog(ABC):
     """The part of the engine that knows the models, by name and by number.
 
     A newer longrank may have written a model that this one cannot load, or a policy may fail to
-    learn an entry of the log. It is suspended, and the others go on. What is damaged is suspended
-    as well where other processes write too, as it may be that they can use it; where nobody else
-    writes, it is an error.
+    learn an entry of the log. It is then suspended, and the others continue. A damaged model is
+    suspended too if other processes write to the store, as they may be able to use it; otherwise
+    the damage is an error.
     """
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
@@ -91,7 +91,7 @@ class Catalog(ABC):
         return self.store.exclusive or name in self._names
 
     def number(self, name: str) -> int | None:
-        """Return the number of a model, None if there is none."""
+        """Return the number of a model, None if it does not exist."""
         try:
             return self.model(name).number
         except Unknown:
@@ -109,7 +109,7 @@ class Catalog(ABC):
         except Unknown:
             spec = Spec(request, secrets.randbits(32))
         first = _first(spec)
-        try:  # what cannot be loaded now could not be loaded at the next start either
+        try:  # a model that cannot be loaded now could not be at the next start either
             model = Model(0, name, self.clock(), spec, first)
         except Exception as error:  # the policy's own code may come from another package
             rule = "be one that can be saved and loaded again"
@@ -172,8 +172,8 @@ class Catalog(ABC):
     def _suspend(self, number: int, name: str, error: Exception) -> None:
         """Continue without a model that cannot be loaded or followed; retry later.
 
-        Raise the error where nobody else can have caused it, and where it is not about this model:
-        the database is away, or busy.
+        Raise the error if no other process can have caused it, or if it is not about this model:
+        the database is unreachable, or busy.
         """
         damaged = isinstance(error, StoreDamaged) and not isinstance(error, OtherVersion)
         passing = isinstance(error, ServiceError) and not isinstance(error, StoreDamaged)

@@ -46,7 +46,7 @@ class Engine(views.Views):
     store
         Where the log is.
     clock
-        Returns the time in seconds since 1970; the system's without its jumps if it is not given.
+        Returns the time in seconds since 1970; by default the system's, without its jumps.
     snapshot_every
         Number of outcomes between two snapshots of a model.
     """
@@ -156,7 +156,7 @@ class Engine(views.Views):
     def settle_many(
         self, name: str, items: Sequence[messages.BatchItem]
     ) -> list[messages.OutcomeAnswer | Exception]:
-        """Log many outcomes at once; an error in place of one refused."""
+        """Log many outcomes at once; an error for each that is refused."""
         return asyncio.run(self.aio.settle_many(name, items))
 
     # upkeep
@@ -230,7 +230,7 @@ class Verbs:
     def settle_many(
         self, name: str, items: Sequence[messages.BatchItem]
     ) -> Coroutine[Any, Any, list[messages.OutcomeAnswer | Exception]]:
-        """Log many outcomes at once; an error in place of one refused."""
+        """Log many outcomes at once; an error for each that is refused."""
         return settle.settle_many(self._engine.model(name), items, self._access)
 
 
@@ -250,7 +250,7 @@ def _finish(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def _since_boot() -> float:
-    """Return the seconds since the machine was started, also while it was suspended."""
+    """Return the seconds since the machine was started, including those while suspended."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
@@ -261,7 +261,7 @@ class SteadyClock:
 
     Where the system's clock is set, this one does not jump, nor does it ever go back: it goes at
     most 5 percent faster or slower until both agree again. ``wall`` is the system's clock and
-    ``elapsed`` one that nobody can set.
+    ``elapsed`` one that cannot be set.
     """
 
     def __init__(

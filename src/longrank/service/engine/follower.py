@@ -12,7 +12,7 @@ from longrank.service.store.records import DECISION, OUTCOME, Entry
 from longrank.service.store.writer import Append
 
 log = logging.getLogger("longrank.service")
-MAX_INLINE = 0.05  # seconds that the follower may spend on entries of a model that it has read
+MAX_INLINE = 0.05  # seconds that the follower may spend on the entries of a model
 MAX_ENTRIES, MAX_BYTES = 1000, 16 << 20  # that are read at once
 MAX_OWN = 10_000  # this process's own entries, not read again from the log
 Suspend = Callable[[int, str, Exception], None]
@@ -22,8 +22,8 @@ Item = tuple[Entry, object]  # an entry, and what its draft knew
 class Follower(Learners):
     """Apply what any process has committed to the models in memory, a moment later.
 
-    The state of a model is determined by the log, so that processes need not tell each other any;
-    one that was stopped, or cut off, goes on from where it was. A model that learns slowly does so
+    The log determines the state of a model, so processes need not exchange any; one that was
+    stopped, or cut off, continues from where it was. A model that learns slowly does so
     in a thread of its own, and others do not wait. ``suspend`` is called with a model that cannot
     be followed; it raises what is not the model's fault.
     """
@@ -121,7 +121,7 @@ class Follower(Learners):
             self._failed(model, error)
 
     def _catch_up(self, model: Model) -> None:
-        """Apply the rest of the log to a model that nobody else is teaching."""
+        """Apply the rest of the log to a model that no other thread is teaching."""
         if self.learning(model):
             return
         try:

@@ -29,7 +29,7 @@ from longrank.warming import columns_of
 
 SPEC_VERSION = 1
 _UNLOCKED = nullcontext()
-MAX_UNCOUNTED = 64  # entries that wait until somebody reads the statistics
+MAX_UNCOUNTED = 64  # entries that wait until the statistics are read
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ class View(NamedTuple):
 
 
 class _Seed(ISeedSequence):
-    """Seeds a generator with the 256 bits of a digest: a ninth of the time of a SeedSequence."""
+    """Seeds a generator with the 256 bits of a digest, nine times as fast as a SeedSequence."""
 
     def __init__(self, digest: bytes) -> None:
         self._digest = digest
@@ -93,7 +93,7 @@ class _Seed(ISeedSequence):
 
 
 def generator(seed: int, name: str) -> np.random.Generator:
-    """Return what a model of this seed draws from for the decision of this id."""
+    """Return the generator of a model with this seed for the decision with this id."""
     digest: Any = _Seed(hashlib.sha256(f"{seed} {name}".encode()).digest())
     return np.random.Generator(np.random.PCG64(digest))
 
@@ -101,9 +101,9 @@ def generator(seed: int, name: str) -> np.random.Generator:
 class Model:
     """A model that ranks and learns.
 
-    The policy follows the log; one thread at a time applies its entries. All who rank read
-    ``view``, the last state that was published: they wait for nobody, and nobody waits for them.
-    The statistics are brought up to the view when somebody reads them.
+    The policy follows the log; one thread at a time applies its entries. Rankings read ``view``,
+    the last published state, without locks. The statistics are brought up to the view when they
+    are read.
     """
 
     policy: Policy
@@ -195,7 +195,7 @@ class Model:
         self.publish()
 
     def decide(self, decision: DecisionRecord, choice: Ranking | None) -> None:
-        """Tell the policy of a decision, and of its own choice."""
+        """Pass a decision, and its own choice, to the policy."""
         if decision.mode != "frozen":
             choice = decision.choice if choice is None else choice
             self._changed |= self.policy.record_decision(choice)
@@ -213,8 +213,8 @@ class Model:
             kept = [i for i in range(tried) if i + 1 == last or i + 1 not in left_out]
             receipt, tried = receipt.subset(kept), len(kept)
             costs = None if costs is None else [costs[i] for i in kept]
-        told = Outcome(tried, outcome.succeeded, None if costs is None else tuple(costs))
-        self.policy.learn(receipt, told)
+        reported = Outcome(tried, outcome.succeeded, None if costs is None else tuple(costs))
+        self.policy.learn(receipt, reported)
         self._learned, self._changed = self._learned + 1, True
 
     def publish(self) -> None:
@@ -238,7 +238,7 @@ class Model:
             return view, self._stats.copy()
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Replace the state by that of a snapshot."""
+        """Replace the state with that of a snapshot."""
         source = f"the snapshot {snapshot.seq} of model {self.name!r}"
         policy = from_bytes(snapshot.policy, source=source)
         try:

@@ -213,7 +213,8 @@ def _observed(request: OutcomeRequest, ids: list[str]) -> tuple[int, bool]:
     if tried is None or succeeded is None:
         only = "tried" if tried is not None else "succeeded" if succeeded is not None else ""
         got = f"only {only}" if only else "neither"
-        raise InvalidInput("tried, succeeded", "both be given, or succeeded_id", got)
+        rule = "give tried and succeeded, or succeeded_id"
+        raise InvalidInput("tried, succeeded", rule, got, f"{rule}; got {got}")
     if tried > len(ids):
         raise InvalidInput("tried", f"be at most {len(ids)}, the sequence's length", tried)
     if succeeded and tried == 0:

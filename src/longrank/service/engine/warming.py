@@ -1,4 +1,7 @@
-"""Warming: what the models need is loaded before the first request, or compiled behind it."""
+"""Warming: load the kernels that the models need before the first request.
+
+Kernels that are not on the disk are compiled in the background.
+"""
 
 import logging
 from collections.abc import Iterable
@@ -13,8 +16,8 @@ log = logging.getLogger("longrank.service")
 def warm(models: Iterable[Model]) -> None:
     """Let a copy of one model of each kind decide and learn; no model is changed.
 
-    Afterwards every kernel that is on the disk is loaded. The others are compiled behind, and run
-    as plain Python until then.
+    Then load every kernel that is on the disk. The others run as plain Python until they are
+    compiled.
     """
     kinds = set()
     for model in models:
@@ -26,6 +29,6 @@ def warm(models: Iterable[Model]) -> None:
             try:
                 copy = Model(model.number, model.name, model.created, model.spec, model.snapshot())
                 exercise(copy.policy, len(topics) or request.dim, request.max_budget)
-            except Exception:  # a decision then tells its caller
+            except Exception:  # a decision reports it to its caller
                 log.exception("model %s could not be warmed up", model.name)
     compilation.prepare()

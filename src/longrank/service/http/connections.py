@@ -93,7 +93,7 @@ class GuardedProtocol(HttpToolsProtocol):
             awaited, limit = "body", limits.body_timeout
         elif self.awaits_head and self.timeout_keep_alive_task is None:
             awaited, limit = "head", limits.header_timeout
-        else:  # it is answered, or idle, which uvicorn looks after
+        else:  # answered, or idle, which uvicorn handles
             awaited, limit = "", math.inf
         if self._state != (cycle, awaited):
             self._state, self.since = (cycle, awaited), now
@@ -131,7 +131,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         limit = self._limits.max_header_bytes
-        if self._chunk + self._head > limit:  # with some of a body, maybe
+        if self._chunk + self._head > limit:  # possibly with some of the body
             size = len(self.url) + sum(len(name) + len(text) for name, text in self.headers)
             if size > limit:
                 self._refuse_head()
@@ -157,7 +157,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._refuse(431, f"the head is longer than the limit of {limit} bytes")
 
     def _refuse(self, status: int, detail: str) -> None:
-        """Answer that the connection is closed, and close it."""
+        """Answer with an error, and close the connection."""
         self._refused = True
         if self.cycle is not None and self.cycle.response_started and self.cycle.more_body:
             self.abort()

@@ -99,7 +99,7 @@ class _EngineCollector(Collector):
                 else:
                     rest.append(numbers)
             except Exception:  # one bad model must not hide the others' metrics
-                log.exception("metrics of model %s cannot be told", model.name)
+                log.exception("metrics of model %s cannot be collected", model.name)
         if rest:
             alone.append((OTHERS, [exact_sum(*column)[0] for column in zip(*rest, strict=True)]))
         for i, (kind, name, text) in enumerate(_NUMBERS):

@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 from longrank.service.http.problems import Refused
 
 T = TypeVar("T")
-SWITCH = 1e-4  # seconds after which a working thread gives way to the event loop, if that waits
+SWITCH = 1e-4  # seconds after which a working thread yields to a waiting event loop
 
 
 class Turn(NamedTuple):
@@ -28,7 +28,7 @@ class Workers:
     None: one for each core, at least 2.
 
     At most ``max_waiting`` jobs of a turn wait for their turn. Whatever waits is served in order,
-    so that nobody waits for more than one share of the threads of everybody else's.
+    so that no turn waits for more than one share of the threads of each other turn.
     """
 
     def __init__(self, max_workers: int | None, max_waiting: int) -> None:
@@ -41,7 +41,7 @@ class Workers:
 
     @property
     def waiting(self) -> int:
-        """How many jobs wait for a thread."""
+        """The number of jobs that wait for a thread."""
         limiters = (self._threads, *self._turns.values())
         return sum(limiter.statistics().tasks_waiting for limiter in limiters)
 

@@ -107,7 +107,7 @@ function detail(d, currency) {
   const worth = (x) => priced || currency ? money(x, currency) : shown(x);
   const lines = [];
   if (settled && (currency || settled.spent)) lines.push(`Earned ${money(settled.reward, currency)}, ` +
-    `net of ${money(settled.spent, currency)} spent on tries${settled.estimated ? ", as was expected: it told no costs" : ""}.`);
+    `net of ${money(settled.spent, currency)} spent on tries${settled.estimated ? ", as was expected: no costs were reported" : ""}.`);
   if (d.proposal) lines.push(`The model would have tried: ${d.proposal.sequence.map((each) => each.id).join(" → ") || "nothing"}. ` +
     "This was not played, so nobody knows what it would have earned.");
   if (d.loss_bound) lines.push(`No other plan is worth more than ${money(d.loss_bound, currency)} above this one.`);

@@ -16,7 +16,6 @@ from longrank import (
     Oracle,
     PlackettLuce,
     Plain,
-    Polynomial,
     Random,
     Records,
     Ridge,
@@ -40,7 +39,6 @@ FEATURES = {
 }
 
 # These make rows of another length than the items'.
-POLYNOMIALS = {"polynomial-1": lambda: Polynomial(1), "polynomial-2": lambda: Polynomial(2)}
 
 LEARNERS = {
     "newton-logistic": lambda: OnlineNewton(DIM, max_budget=MAX_BUDGET),
@@ -66,8 +64,8 @@ POLICIES = {
     "ucb/newton-probit/function": lambda: UCB(
         LEARNERS["newton-probit"](), features=FEATURES["function"](), exploration=0.5
     ),
-    "ucb/laplace-forgetting/polynomial": lambda: UCB(
-        Laplace(15, forgetting=0.05, max_budget=MAX_BUDGET), features=Polynomial(2), exploration=0.5
+    "ucb/laplace-forgetting/plain": lambda: UCB(
+        Laplace(DIM, forgetting=0.05, max_budget=MAX_BUDGET), exploration=0.5
     ),
     "epsilon-greedy/plain": lambda: EpsilonGreedy(
         LEARNERS["newton-logistic"](), epsilon=0.5, rng=10
@@ -120,7 +118,7 @@ RECORD_POLICIES = {
 CONTRACT = [
     "ucb/newton-probit/function",
     "ucb/likelihood-probit/plain",
-    "ucb/laplace-forgetting/polynomial",
+    "ucb/laplace-forgetting/plain",
     "epsilon-greedy/maximum",
     "plackett-luce/blocks",
     "thompson/mixture",

@@ -24,7 +24,6 @@ from longrank import (
     Outcome,
     Payoffs,
     PlackettLuce,
-    Polynomial,
     Random,
     Records,
     Ridge,
@@ -214,9 +213,6 @@ FEATURES = {
     ),
     r"items must have at least 3 rows, got 2": lambda: Mixture.fit(np.eye(2), 3, 0),
     r"dim must be.*": lambda: Records(dim=0),
-    r"degree must be.* got 0": lambda: Polynomial(0),
-    r"degree must be.* got 3": lambda: Polynomial(3),
-    r"degree must be.* got 1.5": lambda: Polynomial(1.5),
 }
 SCHEMAS = {
     r"fields must be a dictionary of kinds by name, got.*": lambda: Schema(["amount"]),
@@ -272,9 +268,7 @@ POLICIES = {
     r".*at most 1,000,000 subsets .* got 1,048,576 .*": lambda: SUBSETS.rank(
         HALVES[:20], Payoffs.vanilla(20)
     ),
-    r"foresight must be at least 0, got -1": lambda: UCB(
-        Laplace(3), features=Polynomial(1), exploration=0.1, foresight=-1
-    ),
+    r"foresight must be at least 0, got -1": lambda: UCB(Laplace(3), exploration=0.1, foresight=-1),
     r"features must be Records, to foresee failures, got Plain.*": lambda: UCB(
         Ridge(2), exploration=0.1, foresight=3
     ),

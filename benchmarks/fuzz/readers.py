@@ -100,7 +100,7 @@ def examples() -> dict:
         "records": recommended(),
         "records-ucb": longrank.UCB(longrank.Blocks(), exploration=0.1, probing=True),
         "records-pl": PlackettLuce(longrank.Blocks(), temperature=0.5, rng=2),
-        "polynomial": longrank.Thompson(Laplace(15), features=longrank.Polynomial(2), rng=3),
+        "thompson": longrank.Thompson(Laplace(4), rng=3),
         "mixture": longrank.UCB(
             Laplace(2),
             features=longrank.Coverage(
@@ -121,9 +121,7 @@ def policies() -> tuple[list[bytes], Callable[[bytes], None]]:
 
 def receipts() -> tuple[list[bytes], Callable[[bytes], None]]:
     made = examples()
-    learners = [
-        made[name].to_bytes() for name in ("recommended", "records", "polynomial", "gl-cdcm")
-    ]
+    learners = [made[name].to_bytes() for name in ("recommended", "records", "thompson", "gl-cdcm")]
     corpus = []
     for policy in made.values():
         ranking = rank(policy)

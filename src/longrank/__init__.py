@@ -4,7 +4,7 @@ from longrank import theory
 from longrank.checks import unit_rows
 from longrank.decision import Outcome, Ranking
 from longrank.errors import BadFile, BadPlugin, InvalidInput, LongrankError, MissingExtra
-from longrank.features import Coverage, Features, Mixture, Plain, Polynomial, Records
+from longrank.features import Coverage, Features, Mixture, Plain, Records
 from longrank.learners import (
     Blocks,
     Laplace,
@@ -63,7 +63,6 @@ __all__ = [
     "Plain",
     "PlannedSequence",
     "Policy",
-    "Polynomial",
     "Random",
     "Ranking",
     "Records",

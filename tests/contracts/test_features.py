@@ -6,23 +6,17 @@ import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture
 
-from every_part import FEATURES, POLYNOMIALS
-from longrank import Coverage, Mixture, Number, Plain, Polynomial, Records, Schema
+from every_part import FEATURES
+from longrank import Coverage, Mixture, Number, Plain, Records, Schema
 from longrank.packing import pack, unpack
 from longrank.testing import FeaturesContract, SparseFeaturesContract
 from longrank.testing.features_contract import ITEMS
 
-MAPS = FEATURES | POLYNOMIALS
-
 
 class TestFeatures(FeaturesContract):
-    @pytest.fixture(autouse=True, params=MAPS)
+    @pytest.fixture(autouse=True, params=FEATURES)
     def _each(self, request):
-        self.make_features = MAPS[request.param]
-        features = self.make_features()
-        if isinstance(features, Polynomial):
-            self.length = features.length(4)
-            self.max_norm = math.sqrt(1.0 + features.degree)  # of [x, 1] and [x, 1, x x']
+        self.make_features = FEATURES[request.param]
 
     def holds_a_function(self, features):
         return features.state().get("topics_kind") == "function"

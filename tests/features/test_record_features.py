@@ -114,6 +114,10 @@ def test_receipts_of_other_blocks_teach_what_they_can():
         policy.learn(Ranking.from_bytes(receipt.to_bytes()), Outcome(1, False))
     assert np.abs(policy.features.numbers.sample).max() <= max(map(abs, fees))
     assert policy.learner.dim == policy.features.block == 2
+    declared = recommended(schema=Schema({"fee": "category"}))  # which is a number to the other
+    declared.learn(recommended().rank(deals[3], PAYOFFS), Outcome(1, False))
+    assert [field.name for field in declared.schema.dense] == ["size", "x"]
+    assert from_bytes(declared.to_bytes()).features.block == declared.learner.dim == 4
     for _ in range(6):
         policy.learn(policy.rank(deals[0], PAYOFFS), Outcome(1, False))
     receipt, new = policy.propose(deals[0], PAYOFFS), recommended(rng=1)

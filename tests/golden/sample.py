@@ -117,10 +117,7 @@ POLICIES: dict[str, tuple[Callable[[], Any], Fields]] = {
         lambda: lr.UCB(lr.MaximumLikelihood(3, penalty=0.5), features=_mixture(), exploration=0.3),
         None,
     ),
-    "ucb-laplace-polynomial": (
-        lambda: lr.UCB(lr.Laplace(15, forgetting=0.05), features=lr.Polynomial(2), exploration=0.3),
-        None,
-    ),
+    "ucb-laplace": (lambda: lr.UCB(lr.Laplace(DIM, forgetting=0.05), exploration=0.3), None),
     "recommended": (lambda: lr.recommended(dim=DIM, max_budget=BUDGET), None),
     "cautious": (lambda: lr.cautious(dim=DIM, max_budget=BUDGET), None),
     "lcb": (lambda: lr.LCB(lr.Laplace(DIM), caution=0.5, foresight=2), None),

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from every_part import FEATURES, POLYNOMIALS
+from every_part import FEATURES
 from longrank import UCB, Blocks, Laplace, Payoffs, Records, Ridge, unit_rows
 from longrank.planning import Optimism, Round, decide, follow
 from longrank.testing import RecordRounds
 
 ITEMS = unit_rows(np.random.default_rng(1).random((9, 4)) ** 3)
-MAPS = FEATURES | POLYNOMIALS | {"arrays": lambda: Records(dim=4)}
+MAPS = FEATURES | {"arrays": lambda: Records(dim=4)}
 
 
 def learner_of(length, kind=Laplace):

@@ -4,7 +4,6 @@ from longrank.features.base import Features
 from longrank.features.coverage import Coverage
 from longrank.features.mixture import Mixture
 from longrank.features.plain import Plain
-from longrank.features.polynomial import Polynomial
 from longrank.features.records import Records
 from longrank.packing import Tree
 from longrank.parts import Kinds
@@ -14,7 +13,6 @@ __all__ = [
     "Features",
     "Mixture",
     "Plain",
-    "Polynomial",
     "Records",
     "from_state",
 ]
@@ -23,7 +21,7 @@ KINDS = Kinds(
     "feature map",
     Features,  # type: ignore[type-abstract]
     "longrank.features",
-    (Plain, Coverage, Polynomial, Records),
+    (Plain, Coverage, Records),
 )
 
 

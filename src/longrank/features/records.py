@@ -243,9 +243,13 @@ class Records(Features):
         if not given:
             rows = _no_atoms(count).but(dense=rows)
         numbers, wanted = self.numbers, self.schema.dense
-        if given and (wanted is None or rows.layout.dense != wanted):
+        if given and wanted is None:  # what it will be
+            schema = self.schema.view()
+            schema.observe(rows)
+            wanted = schema.dense
+        if given and (self.schema.dense is None or rows.layout.dense != wanted):
             layout = rows.layout
-            rows = self.schema.planned(_moved(rows, layout.dense if wanted is None else wanted))
+            rows = self.schema.planned(_moved(rows, wanted or ()))
             return rows.but(layout=layout)  # whose fields are those of what the receipt carries
         if numbers is not None and len(ranking):
             sample = ranking.sample

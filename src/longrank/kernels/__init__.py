@@ -20,7 +20,6 @@ from longrank.kernels.looks import CONTENDERS, Optimism, count_contenders, stron
 from longrank.kernels.narrowing import narrow_bounds
 from longrank.kernels.numbers import code_rows, observe_numbers
 from longrank.kernels.planning import plan
-from longrank.kernels.polynomial import expand
 from longrank.kernels.ranking import (
     coverage_along,
     greedy_coverage,

@@ -30,7 +30,6 @@ from longrank.schema import Record, Schema, read_prices
 
 T = TypeVar("T")
 Prices = tuple[Array | None, Array | None]
-MAX_SQUARE = 3.0 * checks.UNIT  # squared norm of a row: the item, Polynomial's constant, products
 MAX_MADE_SQUARE = 10_000.0  # of rows that a feature map made of the items in the log
 _MAX_PAYOFFS = 10_000  # distinct payoffs in memory
 ROUNDING = 1e-9  # propensities are products of rounded numbers
@@ -224,7 +223,7 @@ class Rules:
             rule = f"have {len(order)} rows, as many as order"
             raise InvalidInput("features", rule, len(features))
         worst, square = kernels.worst_row(features)
-        limit, rule = MAX_SQUARE, "1, or the square root of 3 with Polynomial's products"
+        limit, rule = checks.UNIT, "1"
         if items is not None and features.shape[1] > items.shape[1]:  # made by a feature map
             limit, rule = MAX_MADE_SQUARE, f"{math.sqrt(MAX_MADE_SQUARE):g}"
         if square > limit:

@@ -134,7 +134,7 @@ def _decide_blocks(learner: Learner, dealt: Round, optimism: Optimism) -> Rankin
     alike = not isinstance(optimism.bonus, np.ndarray)
     settings = optimism.bonus if alike else 0.0, optimism.wide, marks, learner.prior
     few = kernels.CONTENDERS
-    if size > few and alike and not len(plan.left):
+    if numbers is not None and size > few and alike and not len(plan.left):
         few = kernels.count_contenders(count)
         if size > few:
             some = find_looked_at(numbers, looks, belief, settings, few)

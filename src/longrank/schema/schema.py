@@ -156,7 +156,7 @@ class Schema(Part):
         for side, raw in (("candidate", rows.raw), ("context", rows.context_raw)):
             self.sides[side].observe(getattr(rows.layout, side), raw)
         if self.dense is None and rows.layout.candidate:  # not where candidates are arrays
-            self.dense = rows.layout.dense
+            self.dense = tuple(field for field in rows.layout.dense if self._has(field))
 
     def view(self) -> Self:
         """Return a copy that shares nothing that :meth:`observe` writes."""
@@ -185,6 +185,12 @@ class Schema(Part):
         """Return the fields that are known."""
         candidate, context = (self.sides[side].fields() for side in SIDES)
         return Layout(candidate, context, self._dense_of(candidate))
+
+    def _has(self, field: Slot) -> bool:
+        """Whether candidates have this field, as of this kind and width."""
+        side = self.sides["candidate"]
+        width = side.widths.get(field.name, field.width)
+        return field.name in side.known and (side.known[field.name].name, width) == field[1:]
 
     def _dense_of(self, fields: tuple[Slot, ...]) -> tuple[Slot, ...]:
         """Return the fields of the dense block: of the first candidates that were learned from."""
@@ -340,8 +346,7 @@ class Schema(Part):
             side.restore(state["sides"][name])
         if state["dense"] is not None:
             schema.dense = read_dense(state["dense"])
-            known = schema.sides["candidate"].known
-            if any(field.name not in known for field in schema.dense):
+            if not all(schema._has(field) for field in schema.dense):
                 raise BadFile("the dense block of a schema has fields that it does not know")
         return schema
 

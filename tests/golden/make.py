@@ -202,7 +202,7 @@ def make_logs(folder: Path) -> None:
     fields = ["id", "fee", "tags", "vector", "brand", "amount", "cost", "value", "paid"]
     learner = lr.OnlineNewton(4, max_budget=5)
     arrays = logged(lr.PlackettLuce(learner, temperature=1.0, rng=7), None)
-    records = logged(lr.PlackettLuce(lr.SparseLaplace(), temperature=1.0, rng=17), fields)
+    records = logged(lr.PlackettLuce(lr.Blocks(), temperature=1.0, rng=17), fields)
     for ending in ("parquet", "csv", "jsonl"):
         write(folder / f"arrays.{ending}", arrays)
         write(folder / f"records.{ending}", records)
@@ -232,7 +232,7 @@ def read_log(path: Path) -> tuple[list[dict[str, Any]], Any]:
             said |= {"rewards": each.payoffs.rewards, "losses": each.payoffs.losses}
         decisions.append(said)
     arrays = any(each["items"] is not None for each in decisions) or "shadow" in path.name
-    policy: Any = lr.UCB(lr.Laplace(4) if arrays else lr.SparseLaplace(), exploration=0.1)
+    policy: Any = lr.UCB(lr.Laplace(4) if arrays else lr.Blocks(), exploration=0.1)
     for receipt, outcome in history.pairs(policy):
         policy.learn(receipt, outcome)
     return json.loads(json.dumps(decisions, default=lambda node: node.tolist())), policy

@@ -120,7 +120,7 @@ POLICIES: dict[str, tuple[Callable[[], Any], Fields]] = {
     "ucb-laplace": (lambda: lr.UCB(lr.Laplace(DIM, forgetting=0.05), exploration=0.3), None),
     "recommended": (lambda: lr.recommended(dim=DIM, max_budget=BUDGET), None),
     "cautious": (lambda: lr.cautious(dim=DIM, max_budget=BUDGET), None),
-    "lcb": (lambda: lr.LCB(lr.Laplace(DIM), caution=0.5, foresight=2), None),
+    "lcb": (lambda: lr.LCB(lr.Laplace(DIM), caution=0.5), None),
     "epsilon-greedy": (lambda: lr.EpsilonGreedy(_probit(), epsilon=0.4, rng=1), None),
     "thompson": (lambda: lr.Thompson(lr.Laplace(DIM, penalty=0.3), scale=0.7, rng=4), None),
     "plackett-luce": (lambda: lr.PlackettLuce(lr.Laplace(DIM), temperature=0.5, rng=5), None),
@@ -137,12 +137,12 @@ POLICIES: dict[str, tuple[Callable[[], Any], Fields]] = {
     "records-cautious": (lambda: lr.cautious(), ["id", "tags", "brand"]),
     "records-declared": (
         lambda: lr.Thompson(
-            lr.SparseLaplace(max_budget=BUDGET), features=lr.Records(_declared()), scale=0.7, rng=12
+            lr.Blocks(max_budget=BUDGET), features=lr.Records(_declared()), scale=0.7, rng=12
         ),
         ["id", "region", "trace", "brand", "amount", "note", "mcc"],
     ),
     "records-full": (
-        lambda: lr.PlackettLuce(lr.SparseLaplace(columns=256), temperature=0.5, rng=13),
+        lambda: lr.PlackettLuce(lr.Blocks(columns=256), temperature=0.5, rng=13),
         ["id", "live", "vector", "merchant"],
     ),
 }

@@ -534,26 +534,24 @@ class Ranking:
         return ranking.planned(1.0, "", tree.get("sample"))
 
 
-_CANDIDATES = "records", "arrays of numbers"
+def check_pair(ranking: Ranking, outcome: Outcome, dim: int | None = None) -> None:
+    """Refuse an outcome that the ranking cannot have.
 
-
-def check_pair(ranking: Ranking, outcome: Outcome, dims: tuple[int, int] | None = None) -> None:
-    """Refuse an outcome that the ranking cannot have, and rows that are not as long as ``dims``.
-
-    ``dims`` are the least and the largest length of the rows that a policy learns from.
+    With ``dim``, also refuse records, and rows of another length.
     """
     if not isinstance(ranking, Ranking):
         raise InvalidInput("ranking", "be a longrank.Ranking", type(ranking).__name__)
     if not isinstance(outcome, Outcome):
         raise InvalidInput("outcome", "be a longrank.Outcome", type(outcome).__name__)
     outcome.check(len(ranking._order))
-    if dims is not None and not dims[0] <= ranking._dim <= dims[1] and len(ranking._order):
-        made, given = dims[1], ranking._dim
-        rule = f"have features of length {made}, as this policy makes them"
-        if not made or not given:
-            rule = f"be of {_CANDIDATES[bool(made)]}, which this policy was made for"
-            raise InvalidInput("ranking", rule, f"one of {_CANDIDATES[bool(given)]}")
-        raise InvalidInput("ranking", rule, given)
+    if dim is None or not len(ranking._order):
+        return
+    if ranking._names is not None:
+        rule = "be of arrays of numbers, which this policy was made for"
+        raise InvalidInput("ranking", rule, "one of records")
+    if ranking._dim != dim:
+        rule = f"have features of length {dim}, as this policy makes them"
+        raise InvalidInput("ranking", rule, ranking._dim)
 
 
 class Prices(NamedTuple):

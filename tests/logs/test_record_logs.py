@@ -336,7 +336,7 @@ def test_a_ranking_of_records_is_recorded_with_its_candidates():
 def test_the_policy_that_made_a_log_is_worth_what_it_earned(tmp_path):
     policy = chance()
     lived(policy, 60)
-    rows = lived(policy, 80, learns=False, seed=1)
+    rows = lived(policy, 240, learns=False, seed=1)
     path = written(tmp_path / "log.parquet", rows)
     found = {e.estimator: e for e in evaluate(path, {"same": policy}, resamples=20)}
     mean = found["mean reward"].value

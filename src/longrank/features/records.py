@@ -243,13 +243,14 @@ class Records(Features):
         if not given:
             rows = _no_atoms(count).but(dense=rows)
         numbers, wanted = self.numbers, self.schema.dense
-        if given and wanted is None:  # what it will be
+        first = given and not wanted and bool(rows.layout.dense)
+        if first:  # what it will be
             schema = self.schema.view()
             schema.observe(rows)
             wanted = schema.dense
-        if given and (self.schema.dense is None or rows.layout.dense != wanted):
+        if given and (first or rows.layout.dense != wanted):
             layout = rows.layout
-            rows = self.schema.planned(_moved(rows, wanted or ()))
+            rows = self.schema.planned(_moved(rows, wanted))
             return rows.but(layout=layout)  # whose fields are those of what the receipt carries
         if numbers is not None and len(ranking):
             sample = ranking.sample
@@ -272,7 +273,7 @@ class Records(Features):
             dense = self.schema.dense
             self.numbers = self._tabular(dense) if dense else Tabular(rows.dim - 1)
         numbers = self.numbers
-        fits = rows.layout.dense == (self.schema.dense or ())
+        fits = rows.layout.dense == self.schema.dense
         if numbers is not None and carried is not None and fits and carried.shape[1] == numbers.dim:
             numbers.take(carried)
 

@@ -190,8 +190,7 @@ class LearningPolicy(Policy):
         return gave_up
 
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
-        dim = self.learner.dim
-        check_pair(ranking, outcome, None if self.features.sparse else (dim, dim))
+        check_pair(ranking, outcome, None if self.features.sparse else self.learner.dim)
         if outcome.tried:
             rows = self.features.recall(ranking, outcome.tried)
             if ranking.from_elsewhere:

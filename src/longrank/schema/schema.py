@@ -79,7 +79,7 @@ class Schema(Part):
         "cross": optional(listed(listed(text, exactly=2))),
         "ignore": listed(text),
         "sides": tree({side: tree(Side.contents) for side in SIDES}),
-        "dense": optional(_dense),
+        "dense": _dense,
     }
 
     def __init__(
@@ -99,7 +99,7 @@ class Schema(Part):
             raise InvalidInput("ignore", "be a list of names", repr(ignore))
         self.ignore = frozenset(checked_name(name) for name in ignore)
         self.sides = {side: Side(side, self.fields, self.ignore) for side in SIDES}
-        self.dense: tuple[Slot, ...] | None = None  # until something was learned
+        self.dense: tuple[Slot, ...] = ()  # until numbers were learned from
         self._plans: dict[Layout, Plan] = {}
         nothing = Layout((), ())
         self._last = nothing, self.plan(nothing)  # of the last round
@@ -155,7 +155,7 @@ class Schema(Part):
         """Learn which fields there are, and the scale of their numbers, from observed rows."""
         for side, raw in (("candidate", rows.raw), ("context", rows.context_raw)):
             self.sides[side].observe(getattr(rows.layout, side), raw)
-        if self.dense is None and rows.layout.candidate:  # not where candidates are arrays
+        if not self.dense and rows.layout.candidate:  # not where candidates are arrays
             self.dense = tuple(field for field in rows.layout.dense if self._has(field))
 
     def view(self) -> Self:
@@ -193,8 +193,8 @@ class Schema(Part):
         return field.name in side.known and (side.known[field.name].name, width) == field[1:]
 
     def _dense_of(self, fields: tuple[Slot, ...]) -> tuple[Slot, ...]:
-        """Return the fields of the dense block: of the first candidates that were learned from."""
-        return dense_fields(fields) if self.dense is None else self.dense
+        """Return the fields of the dense block: the first numbers that were learned from."""
+        return self.dense or dense_fields(fields)
 
     def _pairs(self, layout: Layout) -> list[tuple[str | None, str, bool]]:
         """What is crossed, the most useful first: two names, and whether both are candidates'."""
@@ -226,7 +226,7 @@ class Schema(Part):
         shared_groups = atom_groups("context", layout.context)[1:]
         names: list[tuple[str | None, str | None]] = [(None, None)]
         spoken: list[str | None] = [None]
-        entries = [] if layout.dense else [(0, -1, 0)]  # the dense block has a constant
+        entries = [(0, -1, 0)]
         for field in layout.candidate:
             if field in layout.dense:
                 names.append((field.name, None))
@@ -244,6 +244,8 @@ class Schema(Part):
             entries += [(i, -2 - j if both else j, len(names)) for i in own[name] for j in second]
             names.append((name, partner))
             spoken.append(None if both else f"context {partner}" if partner in own else partner)
+        if layout.dense and len(entries) == 1:  # the dense block has a constant of its own
+            entries = []
         left, right, labels = np.array(entries, np.int64).reshape(-1, 3).T.copy()
         groups = np.array(
             [
@@ -331,7 +333,7 @@ class Schema(Part):
             "cross": None if self.cross is None else [list(pair) for pair in self.cross],
             "ignore": sorted(self.ignore),
             "sides": {name: side.state() for name, side in self.sides.items()},
-            "dense": None if self.dense is None else [list(field) for field in self.dense],
+            "dense": [list(field) for field in self.dense],
         }
 
     @classmethod
@@ -344,10 +346,9 @@ class Schema(Part):
         )
         for name, side in schema.sides.items():
             side.restore(state["sides"][name])
-        if state["dense"] is not None:
-            schema.dense = read_dense(state["dense"])
-            if not all(schema._has(field) for field in schema.dense):
-                raise BadFile("the dense block of a schema has fields that it does not know")
+        schema.dense = read_dense(state["dense"])
+        if not all(schema._has(field) for field in schema.dense):
+            raise BadFile("the dense block of a schema has fields that it does not know")
         return schema
 
 

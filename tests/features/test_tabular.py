@@ -5,7 +5,7 @@ import pytest
 
 from longrank import BadFile, Laplace, Outcome, Payoffs, recommended
 from longrank.features.tabular import SAMPLE, Tabular
-from longrank.kernels import BEND, LEVEL, PRODUCT
+from longrank.kernels import BEND, LEVEL, MISSING, PRODUCT
 from longrank.packing import pack, unpack
 from longrank.policies import from_bytes
 
@@ -72,6 +72,13 @@ def test_embeddings_are_taken_as_they_are_in_any_unit(size):
     assert norms[7] == 0.0
 
 
+def test_levels_and_gaps_of_few_columns_come_back_from_a_file():
+    features = Tabular(1)
+    features.take(np.append(np.arange(63) % 8, MISSING).reshape(-1, 1))
+    assert features.length == 1 + 1 + 1 + 1 + 8 + 1  # score, constant, square, bend, levels, gap
+    assert Tabular.from_state(features.state()).length == features.length
+
+
 def test_a_few_rows_without_an_embedding_do_not_matter_and_indicators_are_none():
     def deal(t):
         found = embeddings(50, t)
@@ -80,7 +87,7 @@ def test_a_few_rows_without_an_embedding_do_not_matter_and_indicators_are_none()
 
     assert set(settled(6, deal).features.numbers.shapes[0]) == {PRODUCT}
     one_hot = settled(6, lambda _: np.eye(6)).features.numbers
-    assert one_hot.encode(np.eye(6)).marks[:6].all()
+    assert one_hot.encode(np.eye(6))[0].marks[:6].all()
     tails = settled(6, lambda t: embeddings(50, t) * (1.0 + t % 2)).features.numbers
     assert BEND in tails.shapes[0]
 

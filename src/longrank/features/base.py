@@ -30,14 +30,11 @@ class Features(Part, ABC):
     sparse
         Whether rows are :class:`longrank.rows.SparseRows` of records, for a learner that takes
         them.
-    block
-        How many columns the dense block has, which grows as more is known; 0 where it is fixed.
     """
 
     max_square: float = 1e300
     independent: bool = False
     sparse: bool = False
-    block: int = 0
 
     @abstractmethod
     def encode(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Encoded:
@@ -76,12 +73,13 @@ class Features(Part, ABC):
         """Return the first ``count`` rows of a receipt, for the learner."""
         return ranking.rows(count)
 
-    def carried(self, candidates: Encoded) -> NDArray[np.float64] | None:
-        """Return candidates that a receipt carries for :meth:`observe`; none by default."""
-        return None
+    def observe(self, rows: Any, carried: NDArray[np.float64] | None = None) -> int:
+        """Learn from observed rows what the map itself needs; nothing by default.
 
-    def observe(self, rows: Any, carried: NDArray[np.float64] | None = None) -> None:
-        """Learn from observed rows what the map itself needs; nothing by default."""
+        ``carried`` is what the receipt carries for that. Return how many columns the dense block
+        has now, 0 without one.
+        """
+        return 0
 
     def view(self) -> Self:
         """Return a copy that shares nothing that :meth:`observe` writes."""

@@ -42,10 +42,11 @@ _NO_ENTRIES = Plan(
 class RecordRound:
     """The candidates of a round: records, context and rows.
 
-    ``records`` is None where candidates are an array. ``numbers`` are those of the dense block.
+    ``records`` is None where candidates are an array. ``numbers`` are those of the dense block,
+    ``dim`` is how many columns it has, and ``sample`` are some of them that a receipt carries.
     """
 
-    __slots__ = ("context", "numbers", "records", "rows")
+    __slots__ = ("context", "dim", "numbers", "records", "rows", "sample", "size")
 
     def __init__(
         self,
@@ -53,11 +54,16 @@ class RecordRound:
         context: Record,
         rows: SparseRows,
         numbers: Numbers | None,
+        sample: Matrix | None,
     ) -> None:
         self.records, self.context, self.rows, self.numbers = records, context, rows, numbers
+        self.size, self.sample = len(rows.keys), sample
+        self.dim = 0
+        if numbers is not None:
+            self.dim = numbers.items.shape[1] + 1 + len(numbers.view[4][0])
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return self.size
 
     def along(self, order: Indices) -> SparseRows:
         """Return the rows of some candidates, with the dense block."""
@@ -96,7 +102,7 @@ class Records(Features):
         self._labels: tuple[Any, Plan, Indices] | None = None
 
     @property
-    def block(self) -> int:  # type: ignore[override]
+    def block(self) -> int:
         """How many columns the dense block has."""
         return 0 if self.numbers is None else self.numbers.length
 
@@ -128,28 +134,36 @@ class Records(Features):
         check_ids(records)
         shared = {} if context is None else context
         rows = self.schema.encode(records, shared)
-        return RecordRound(records, shared, rows, self._block(rows))
+        tabular = self.numbers
+        if rows.items is None:
+            return RecordRound(records, shared, rows, None, None)
+        if tabular is None:
+            tabular = self._tabular(rows.layout.dense)
+        return RecordRound(records, shared, rows, *tabular.encode(rows.items))
 
     def _encode_array(self, items: ArrayLike) -> RecordRound:
         array = self._checked(items)
         tabular, dim = self.numbers, array.shape[1]
         if tabular is None and dim:
             tabular = Tabular(dim)
-        numbers = None if tabular is None else tabular.encode(array)
-        return RecordRound(None, {}, _no_atoms(len(array)), numbers)
+        if tabular is None:
+            return RecordRound(None, {}, _no_atoms(len(array)), None, None)
+        return RecordRound(None, {}, _no_atoms(len(array)), *tabular.encode(array))
 
     def _checked(self, items: ArrayLike) -> NDArray[np.floating]:
         """Return candidates as an array, if they may be one."""
         if self._known - {ARRAY}:
             rule = "be records, as those that it learned from: dictionaries, names or a frame"
             raise InvalidInput("candidates", rule, type(items).__name__)
-        try:
-            array = checks.shaped(items, None)
-        except InvalidInput as error:
-            if self.numbers is not None:
-                raise
-            rule = "be an array of numbers, a list of dictionaries or names, or a frame"
-            raise InvalidInput("candidates", rule, type(items).__name__) from error
+        array: Any = items
+        if not (type(items) is np.ndarray and items.ndim == 2 and items.dtype == np.float64):
+            try:
+                array = checks.shaped(items, None)
+            except InvalidInput as error:
+                if self.numbers is not None:
+                    raise
+                rule = "be an array of numbers, a list of dictionaries or names, or a frame"
+                raise InvalidInput("candidates", rule, type(items).__name__) from error
         wanted = self.dim if self.numbers is None else self.numbers.dim
         if wanted is not None and len(array) and array.shape[1] != wanted:
             raise InvalidInput("items", f"have {wanted} columns", array.shape[1])
@@ -157,14 +171,6 @@ class Records(Features):
         if not square < math.inf:
             checks.rows(array, row, square, unit=False)
         return array if len(array) or wanted is None else np.empty((0, wanted))
-
-    def _block(self, rows: SparseRows) -> Numbers | None:
-        if rows.items is None:
-            return None
-        tabular = self.numbers
-        if tabular is None:
-            tabular = self._tabular(rows.layout.dense)
-        return tabular.encode(rows.items)
 
     def _tabular(self, fields: tuple[Slot, ...]) -> Tabular:
         plain = sum(field.kind == "number" for field in fields)
@@ -197,7 +203,7 @@ class Records(Features):
         plan, numbers = candidates.rows.plan, candidates.numbers
         assert plan is not None
         if numbers is None or candidates.records is None:
-            return plan, np.zeros(0 if numbers is None else numbers.length, np.int64)
+            return plan, np.zeros(candidates.dim, np.int64)
         of = plan, numbers.view[4]
         if self._labels is None or any(
             a is not b for a, b in zip(self._labels[0], of, strict=True)
@@ -207,13 +213,12 @@ class Records(Features):
 
     def name(
         self, candidates: RecordRound, order: Indices, rows: SparseRows, added: NDArray[np.float64]
-    ) -> Names | None:
-        """Return ids, rows and reasons of an order, for its receipt; None for arrays.
+    ) -> Names:
+        """Return ids, rows and reasons of an order of records, for its receipt.
 
         ``rows`` are those of the order, and ``added`` is what each field adds to their means.
         """
-        if candidates.records is None:
-            return None
+        assert candidates.records is not None
         plan, _ = self.labels(candidates)
         chosen = [dict(candidates.records[i]) for i in order.tolist()]
         context = dict(candidates.context)
@@ -223,64 +228,64 @@ class Records(Features):
         reasons = Reasons(added, plan, chosen, context)
         return Names(identities(candidates.records, order.tolist()), rows, reasons)
 
-    def carried(self, candidates: RecordRound) -> Matrix | None:
-        numbers = candidates.numbers
-        tabular = self.numbers
-        if numbers is None:
-            return None
-        return (Tabular(numbers.items.shape[1]) if tabular is None else tabular).carried(numbers)
-
     def recall(self, ranking: Ranking, count: int) -> Any:
-        rows = ranking.rows(count)
+        rows, numbers, known = ranking.rows(count), self.numbers, self._known
         given = isinstance(rows, SparseRows)
-        if len(ranking) and not given and not ranking.dim:
+        if not given and not rows.shape[1]:
             raise InvalidInput("ranking", "have rows to learn from", "none")
         arrays = not given or {field.name for field in rows.layout.candidate} == {ARRAY}
-        knows = self._known or ({ARRAY} if self.numbers is not None else set())
-        if len(ranking) and knows and (knows - {ARRAY} if arrays else not self._known):
+        knows = known or ({ARRAY} if numbers is not None else set())
+        if knows and (knows - {ARRAY} if arrays else not known):
             rule = f"be of {_FORMS[not arrays]}, as the candidates that this policy learned from"
             raise InvalidInput("ranking", rule, f"one of {_FORMS[arrays]}")
-        if not given:
-            rows = _no_atoms(count).but(dense=rows)
-        numbers, wanted = self.numbers, self.schema.dense
-        first = given and not wanted and bool(rows.layout.dense)
-        if first:  # what it will be
-            schema = self.schema.view()
-            schema.observe(rows)
-            wanted = schema.dense
-        if given and (first or rows.layout.dense != wanted):
-            layout = rows.layout
-            rows = self.schema.planned(_moved(rows, wanted))
-            return rows.but(layout=layout)  # whose fields are those of what the receipt carries
-        if numbers is not None and len(ranking):
-            sample = ranking.sample
-            if not numbers.dim < rows.dim <= numbers.length:
+        if given:
+            wanted = self.schema.dense
+            first = not wanted and bool(rows.layout.dense)
+            if first:  # what it will be
+                schema = self.schema.view()
+                schema.observe(rows)
+                wanted = schema.dense
+            if first or rows.layout.dense != wanted:
+                layout = rows.layout
+                rows = self.schema.planned(_moved(rows, wanted))
+                return rows.but(layout=layout)  # whose fields are those of what the receipt carries
+        dense = rows.dense if given else rows
+        if numbers is not None and dense is not None:
+            if not numbers.dim < dense.shape[1] <= numbers.length:
                 rule = f"have rows of {numbers.length} numbers, as this policy makes them"
-                raise InvalidInput("ranking", rule, rows.dim)
+                raise InvalidInput("ranking", rule, dense.shape[1])
+            sample = ranking.sample if ranking.from_elsewhere else None
             if sample is not None and sample.shape[1] != numbers.dim:
                 rule = f"carry candidates of {numbers.dim} columns"
                 raise InvalidInput("ranking", rule, sample.shape[1])
-        return self.schema.planned(rows) if given else rows
+        return self.schema.planned(rows) if given else _no_atoms(count, rows)
 
     @property
     def _known(self) -> set[str]:
         """The fields that it learned from; none where candidates were arrays without a context."""
         return set(self.schema.sides["candidate"].known)
 
-    def observe(self, rows: Any, carried: Matrix | None = None) -> None:
-        self.schema.observe(rows)
-        if self.numbers is None and rows.dim:
+    def observe(self, rows: Any, carried: Matrix | None = None) -> int:
+        if rows.layout is not _NO_FIELDS:
+            if not self._known:  # until now a view shares it
+                self.schema = self.schema.view()
+            self.schema.observe(rows)
+        if self.numbers is None and rows.dense is not None:
             dense = self.schema.dense
-            self.numbers = self._tabular(dense) if dense else Tabular(rows.dim - 1)
+            self.numbers = self._tabular(dense) if dense else Tabular(rows.dense.shape[1] - 1)
         numbers = self.numbers
+        if numbers is None:
+            return 0
         fits = rows.layout.dense == self.schema.dense
-        if numbers is not None and carried is not None and fits and carried.shape[1] == numbers.dim:
+        if carried is not None and fits and carried.shape[1] == numbers.dim:
             numbers.take(carried)
+        return numbers.length
 
     def view(self) -> Self:
         viewed = object.__new__(type(self))
         viewed.__dict__.update(self.__dict__)
-        viewed.schema = self.schema.view()
+        if self._known:
+            viewed.schema = self.schema.view()
         viewed.numbers = None if self.numbers is None else self.numbers.view()
         return viewed
 
@@ -306,12 +311,12 @@ class Records(Features):
         return f"Records({self.schema!r})" if self.dim is None else f"Records(dim={self.dim})"
 
 
-def _no_atoms(size: int) -> SparseRows:
+def _no_atoms(size: int, dense: Matrix | None = None) -> SparseRows:
     """Return rows that have no sparse part."""
     none = np.empty((size, 0))
     keys, empty = none.astype(np.uint64), np.empty(0)
     shared = empty.astype(np.uint64), empty
-    return SparseRows(_NO_FIELDS, keys, none, *shared, none, np.empty((1, 0)), _NO_ENTRIES)
+    return SparseRows(_NO_FIELDS, keys, none, *shared, none, np.empty((1, 0)), _NO_ENTRIES, dense)
 
 
 def _moved(rows: SparseRows, wanted: tuple[Slot, ...]) -> SparseRows:

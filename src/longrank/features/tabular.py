@@ -63,6 +63,8 @@ class Scale:
                 knots[some, :3], scores[some, :3] = (-norm, 0.0, norm), (-end, 0.0, end)
                 slopes[some, :2], counts[some], scales[some] = end / norm, 3, EMBEDDED / end
                 embedded[some] = True
+        if not embedded.any():
+            return cls._of_columns(sample)
         others = np.flatnonzero(~embedded)
         own = cls._of_columns(np.ascontiguousarray(sample[:, others]))
         for filled, fitted in zip((knots, scores, slopes, counts), own.curves[1:], strict=True):
@@ -125,11 +127,6 @@ class Numbers:
 
     def __len__(self) -> int:
         return len(self.items)
-
-    @property
-    def length(self) -> int:
-        """The length of a row."""
-        return int(self.items.shape[1]) + 1 + len(self.view[4][0])
 
     @cached_property
     def rows(self) -> Matrix:
@@ -229,21 +226,20 @@ class Tabular(Part):
             np.empty(0, np.int64),
             np.empty((0, 3)),
         )
+        self.length = self.dim + 1  # of a row
         self._scale: Scale | None = None  # of a full sample
         self._recent: tuple[Matrix | None, Any] = None, None  # the last candidates, and their scale
-
-    @property
-    def length(self) -> int:
-        """The current length of a row: the ``dim`` of the learner."""
-        return self.dim + 1 + len(self.shapes[0])
 
     @property
     def settled(self) -> bool:
         """Whether the sample is full, so that rows no longer grow."""
         return len(self.sample) == SAMPLE
 
-    def encode(self, array: NDArray[np.floating]) -> Numbers:
-        """Return the numbers of a round, and how they become rows."""
+    def encode(self, array: NDArray[np.floating]) -> tuple[Numbers, Matrix | None]:
+        """Return the numbers of a round, and how they become rows.
+
+        Also some of them for the sample of whoever learns from the round, until that is full.
+        """
         scale = self._scale
         if scale is None:
             some = _some(array, SAMPLE)
@@ -253,15 +249,11 @@ class Tabular(Part):
                 scale = Scale.fit(np.concatenate([first, some]), self.groups)
                 self._recent = some, scale
         view = scale.curves, scale.scales, self.directions, self.offsets, self.shapes
-        return Numbers(array, view)
-
-    def carried(self, candidates: Numbers) -> Matrix | None:
-        """Return some of the candidates, for the sample of whoever learns from the round."""
-        wanted = SAMPLE - len(self.sample)
-        if not wanted or not len(candidates):
-            return None
-        wanted = min(wanted, ENOUGH if len(self.sample) < ENOUGH else LATER)
-        return _some(candidates.items, min(wanted, max(_CARRIED // self.dim, LATER)))
+        sample, wanted = None, SAMPLE - len(self.sample)
+        if wanted and len(array):
+            wanted = min(wanted, ENOUGH if len(self.sample) < ENOUGH else LATER)
+            sample = _some(array, min(wanted, max(_CARRIED // self.dim, LATER)))
+        return Numbers(array, view), sample
 
     def take(self, carried: Matrix) -> None:
         """Add candidates to the sample until it is full, and the shapes that it then asks for."""
@@ -296,6 +288,7 @@ class Tabular(Part):
                 np.append(second, whole[:, 2]),
                 np.concatenate([bounds, table[:, 3:]]),
             )
+            self.length += len(added)
 
     def _bends(self, numeric: Indices) -> list[Shape]:
         """The size of each score, unless there are too many."""
@@ -381,12 +374,14 @@ class Tabular(Part):
         if not (
             len(features.sample) <= SAMPLE
             and sum(features.groups) == features.dim
-            and all((each < columns).all() for each in (first, second))
+            and (first < columns).all()
+            and ((second < columns) | (kinds != PRODUCT)).all()
             and ((first < features.dim) | (kinds == PRODUCT)).all()
             and np.isfinite(bounds[:, 2]).all()
         ):
             raise BadFile("the parts of a tabular feature map do not fit together")
         features.shapes = kinds, first, second, bounds
+        features.length += len(kinds)
         if features.settled:
             features._scale = Scale.fit(features.sample, features.groups)
         return features

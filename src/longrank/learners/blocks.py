@@ -179,18 +179,22 @@ class Blocks(Learner):
     def _learn(self, rows: Any, succeeded: bool, costs: Vector, dispersion: float) -> None:
         assert isinstance(rows, SparseRows)
         assert rows.plan is not None
-        if rows.dim > self.dim:
-            self.extend(rows.dim)
-        more = len(rows.plan.left) * len(rows)
-        size = kernels.room_for(self.used + more, len(self._keys), self.columns)
-        if size > len(self._keys):
+        size, dense, columns = len(rows.keys), rows.dense, len(rows.plan.left)
+        if dense is not None and dense.shape[1] > self.dim:
+            self.extend(dense.shape[1])
+        if dense is None or dense.shape[1] < self.dim:
+            dense = rows.block(self.dim)
+        room = len(self._keys)
+        if columns:
+            room = kernels.room_for(self.used + columns * size, room, self.columns)
+        if room > len(self._keys):
             self._keys, self._table, self._group_of = kernels.grow(
-                self._keys, self._table, self._group_of, self._sums, self._counts, size
+                self._keys, self._table, self._group_of, self._sums, self._counts, room
             )
         kernels.learn_blocks(
-            rows.block(self.dim),
+            dense,
             (self.weights, self.inverse, self.prior, self.forgetting),
-            rows.arrays(),
+            (rows.keys, rows.numbers, (rows.context_keys, rows.context_numbers)),
             rows.plan[:3],
             (self._keys, self._table, self._group_keys, self._variances),
             self._group_of,
@@ -200,7 +204,13 @@ class Blocks(Learner):
             costs,
             dispersion,
         )
-        self.updates += len(rows)
+        self.updates += size
+
+    def view(self) -> Self:
+        viewed = object.__new__(type(self))
+        for name, value in self.__dict__.items():
+            viewed.__dict__[name] = value.copy() if type(value) is np.ndarray else value
+        return viewed
 
     def state(self) -> Tree:
         used, groups = np.flatnonzero(self._keys), np.flatnonzero(self._group_keys)

@@ -94,7 +94,7 @@ class Decision:
         if isinstance(features, Records):
             prepared = self._encoded(features)
             ranking, outcome = self.observed(features.along(prepared, self.order))
-            return ranking.planned(self.patience, sample=features.carried(prepared)), outcome
+            return ranking.planned(self.patience, sample=prepared.sample), outcome
         return self.observed(None if features is None else self.rows_by(features))
 
     def _encoded(self, features: Records) -> RecordRound:

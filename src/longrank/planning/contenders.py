@@ -170,7 +170,7 @@ def _narrow(
 
 
 def find_looked_at(
-    candidates: Numbers, looks: Flags, belief: Belief, settings: kernels.Optimism, few: int
+    candidates: Numbers, looks: Flags, belief: Any, settings: kernels.Optimism, few: int
 ) -> Indices:
     """Find the candidates that may be among the best ``few``, and those that are looked at.
 

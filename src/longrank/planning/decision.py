@@ -12,12 +12,12 @@ from longrank.decision import Ranking
 from longrank.features import Coverage, Records
 from longrank.features.plain import Unchecked
 from longrank.features.tabular import NOTHING
-from longrank.learners import Learner
+from longrank.learners import Blocks, Learner
 from longrank.learners.base import Belief
 from longrank.payoffs import Payoffs
 from longrank.planning.contenders import LARGE, find_best, find_looked_at
 from longrank.planning.priced import plan_priced
-from longrank.planning.round import Greedy, Optimism, Round, belief_of, dense_of, scores_of
+from longrank.planning.round import Greedy, Optimism, Round, belief_of, scores_of
 from longrank.rows import SparseRows
 
 
@@ -45,7 +45,7 @@ def follow(learner: Learner, dealt: Round, order: Indices, bound: float = math.n
     ``bound`` is what the best length of this order may miss of the optimum.
     """
     rows = dealt.features.along(dealt.candidates, order)
-    means, _ = belief_of(learner, dealt).score(rows)
+    means, _ = learner.score(rows) if learner.sparse else learner.belief().score(rows)
     return _finish(learner, dealt, (order, rows, means, means), bound)
 
 
@@ -114,17 +114,17 @@ def _decide_plain(learner: Learner, dealt: Round, bonus: float) -> Ranking:
     length = kernels.decide_plain(
         rows, learner.weights, learner.inverse, bonus, learner.link.ceiling, last
     )
-    sample = features.carried(candidates)
     ranking = Ranking.from_buffer(chosen[:length], numbers, learner.dim)
-    return ranking.planned(payoffs.patience, "", sample)
+    return ranking.planned(payoffs.patience)
 
 
 def _decide_blocks(learner: Learner, dealt: Round, optimism: Optimism) -> Ranking:
     """Decide by the dense block and the sparse columns, in one call of a kernel."""
     features, candidates, payoffs, count, minimum = dealt
     assert isinstance(features, Records)
-    rows, numbers, size, some = candidates.rows, candidates.numbers, len(candidates), None
-    belief, dim = belief_of(learner, dealt), 0 if numbers is None else numbers.length
+    rows, numbers, size, dim = candidates.rows, candidates.numbers, candidates.size, candidates.dim
+    assert isinstance(learner, Blocks)
+    belief, some = learner.belief(dim), None
     plan, labels = features.labels(candidates)
     items, view = (
         (np.empty((size, 0)), NOTHING) if numbers is None else (numbers.items, numbers.view)
@@ -145,15 +145,17 @@ def _decide_blocks(learner: Learner, dealt: Round, optimism: Optimism) -> Rankin
     chosen, filled, last = _last(learner, payoffs, minimum, count, dim)
     given = items, view, belief.weights, belief.inverse, looks, settings
     foresight = optimism.foresight if dim else 0
-    table = rows.arrays(), plan[:3], belief.table, (plan.labels, labels, len(plan.names))
+    atoms = rows.keys, rows.numbers, (rows.context_keys, rows.context_numbers)
+    table = atoms, plan[:3], belief.table, (plan.labels, labels, len(plan.names))
     length, keys, own, added = kernels.decide_blocks(
         *given, foresight, *table, bonuses, draws, last
     )
-    order = chosen[:length]
-    best = rows.but(keys=keys, numbers=own, raw=rows.raw[order], items=None)
+    order, best = chosen[:length], None
+    if candidates.records is not None:
+        best = rows.but(keys=keys, numbers=own, raw=rows.raw[order], items=None), added
     if some is not None:
         chosen[:] = some[chosen]
-    return _receipt(learner, dealt, order, filled, words=optimism.words, best=(best, added))
+    return _receipt(learner, dealt, order, filled, words=optimism.words, best=best)
 
 
 def _finish(
@@ -165,7 +167,7 @@ def _finish(
     paid = payoffs.along(order) if payoffs.has_prices else payoffs
     if learner.sparse:
         along: Any = dealt.features.along(dealt.candidates, order)
-        rows = along.block(dense_of(dealt))
+        rows = along.block(dealt.candidates.dim)
     chosen, numbers, last = _last(learner, paid, minimum, len(order), rows.shape[1])
     length = kernels.decide(order, rows, means, scores, last)
     if minimum and payoffs.has_prices:
@@ -197,15 +199,14 @@ def _receipt(
 ) -> Ranking:
     """Wrap the numbers of a decision; ``best`` are the rows chosen and what speaks for them."""
     features, candidates, payoffs = dealt.features, dealt.candidates, dealt.payoffs
-    names, dim = None, learner.dim
-    if features.sparse:
-        assert isinstance(features, Records)
-        dim = dense_of(dealt)
-        if best is None:
+    names, dim, sample = None, learner.dim, None
+    if isinstance(features, Records):
+        dim, sample = candidates.dim, candidates.sample
+        if best is None and candidates.records is not None:
             rows = features.along(candidates, order)
             best = rows, belief_of(learner, dealt).contributions(rows, *features.labels(candidates))
-        names = features.name(candidates, order, *best)
-    sample = features.carried(candidates)
+        if best is not None:
+            names = features.name(candidates, order, *best)
     ranking = Ranking.from_buffer(order, numbers, dim, names)
     ranking.planned(payoffs.patience, words, sample)
     return ranking if payoffs.costs is None else ranking.at_prices(payoffs, bound)

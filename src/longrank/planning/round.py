@@ -92,10 +92,6 @@ def scores_of(means: Vector, widths: Vector, bonus: Any, ceiling: float) -> Vect
 
 def belief_of(learner: Learner, dealt: Round) -> Any:
     """Return the belief about the candidates of a round."""
-    return learner.belief(dense_of(dealt)) if isinstance(learner, Blocks) else learner.belief()
-
-
-def dense_of(dealt: Round) -> int:
-    """Return how many columns the dense block of a round's rows has."""
-    numbers = dealt.candidates.numbers
-    return 0 if numbers is None else int(numbers.length)
+    if isinstance(learner, Blocks):
+        return learner.belief(dealt.candidates.dim)
+    return learner.belief()

@@ -73,7 +73,7 @@ class LearningPolicy(Policy):
             raise InvalidInput("features", "be Records for a learner in blocks", repr(features))
         if features.sparse and not learner.sparse:
             raise InvalidInput("learner", "be Blocks for Records", learner)
-        if learner.sparse and learner.dim not in (0, features.block):
+        if isinstance(features, Records) and learner.dim not in (0, features.block):
             rule = f"be new, or have a dense block of {features.block} columns, as its features do"
             raise InvalidInput("learner", rule, learner.dim)
 
@@ -200,9 +200,9 @@ class LearningPolicy(Policy):
                 self._observe_costs(rows, np.array(outcome.costs))
             if self.patience is not None:
                 self.patience.observe(len(ranking), outcome)
-            self.features.observe(rows, ranking.sample)
-            if self.features.block > self.learner.dim:
-                self.learner.extend(self.features.block)
+            width = self.features.observe(rows, ranking.sample)
+            if width > self.learner.dim:
+                self.learner.extend(width)
 
     def _check_rows(self, rows: Any) -> None:
         """Refuse rows that the features cannot have made; sparse parts were checked when read."""

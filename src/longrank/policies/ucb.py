@@ -145,7 +145,7 @@ class UCB(ConfidenceBound):
     def optimism(self, dealt: Round, rng: np.random.Generator | None) -> Optimism:
         if rng is None:
             return Optimism(self.bonus, foresight=self.foresight)
-        size, dense = len(dealt.candidates), dealt.candidates.numbers is not None
+        size, dense = dealt.candidates.size, dealt.candidates.numbers is not None
         looks = _look(rng, size) if dense else None
         if not self.draws or not len(dealt.candidates.rows.plan.left):
             return Optimism(self.bonus, None, None, looks, _WIDE, self.foresight)

@@ -129,7 +129,7 @@ class SparseFeaturesContract(AnyFeaturesContract):
         rows = features.rows(self.encoded(features, t))
         if len(rows):
             learner.observe(rows, t % 3 == 0)
-            features.observe(rows, features.carried(self.encoded(features, t)))
+            features.observe(rows, self.encoded(features, t).sample)
 
     def encoded(self, features: Any, t: int) -> Encoded:
         records = self.rounds.candidates(t, np.random.default_rng([2021, t]))
@@ -176,7 +176,7 @@ class SparseFeaturesContract(AnyFeaturesContract):
         before, view = pack(features.saved()), features.view()
         candidates = self.encoded(features, 13)
         assert pack(features.saved()) == before
-        features.observe(features.rows(candidates), features.carried(candidates))
+        features.observe(features.rows(candidates), candidates.sample)
         assert pack(features.saved()) != before
         assert pack(view.saved()) == before
 
@@ -190,7 +190,7 @@ class SparseFeaturesContract(AnyFeaturesContract):
         numbers = np.concatenate([np.zeros(3 * 2 + 1), rows.dense.ravel()])
         ranking = Ranking.from_buffer(order, numbers, rows.dim, names)
         again = Ranking.from_bytes(ranking.to_bytes())
-        features.observe(rows, features.carried(candidates))
+        features.observe(rows, candidates.sample)
         for each in (ranking, again):
             found = features.recall(each, 2)
             assert found == rows

@@ -288,7 +288,7 @@ class _OfRecords(_Fitting):
             tried = features.along(prepared, order)
             predicted.append(LOGISTIC.probability(_score(*self._saved[-1], decision)[order]))
             self._learner.observe(tried, decision.ended.succeeded)
-            features.observe(tried, features.carried(prepared))
+            features.observe(tried, prepared.sample)
         self._predicted.append(np.concatenate(predicted))
 
     def model(self) -> RecordModel:

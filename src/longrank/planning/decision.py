@@ -45,7 +45,7 @@ def follow(learner: Learner, dealt: Round, order: Indices, bound: float = math.n
     ``bound`` is what the best length of this order may miss of the optimum.
     """
     rows = dealt.features.along(dealt.candidates, order)
-    means, _ = learner.score(rows) if learner.sparse else learner.belief().score(rows)
+    means, _ = belief_of(learner, dealt).score(rows)
     return _finish(learner, dealt, (order, rows, means, means), bound)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -151,7 +152,7 @@ def fit(source: Any, penalty: float = 1.0) -> OutcomeModel:
     return fitted.model()
 
 
-class _Fitting:
+class _Fitting(ABC):
     """Fits a model batch by batch: what both kinds share.
 
     A block is at most 1/``divisor`` of the decisions before it.
@@ -197,8 +198,9 @@ class _Fitting:
         self._succeeded.append(wins)
         self._count += len(batch)
 
+    @abstractmethod
     def _learn(self, batch: Batch, starts: list[int]) -> None:
-        raise NotImplementedError
+        """Learn from the attempts of a batch, in which blocks start at these decisions."""
 
     def _count_stops(self, batch: Batch) -> None:
         lengths, tried, won = batch.lengths, batch.tried, batch.succeeded
